@@ -12,51 +12,93 @@ import argparse
 import importlib.util
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, reduce
+from operator import add
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
 from claims import claim, tell
+from pyarrow import feather
 
 from assay.infra.stages.exact import SparseSum
 from assay.tasks.duplicates.near import Duplicates, count_keys, keys_in, near_candidates, near_pairs, runs_of
 
-PARTITION, ROUND, EVERY = 5_000, 1 << 22, 100  # rows of a partition, keys of a round; a copy of so many is planted
+PARTITION, ROUND, EVERY = 10_000, 1 << 22, 100  # rows of a partition, keys of a round; a copy of so many is planted
+Make = Callable[[int, int], pa.Table]
 
 
-def texts(n: int) -> pa.Table:
-    """Texts of about 240 letters over 20,000 made-up words; each hundredth, a copy of an earlier one but for a word."""
-    rng = np.random.default_rng(0)
-    words = np.array(["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 6)) for _ in range(20_000)])
-    drawn = words[rng.integers(0, len(words), (n, 35))]
-    for at in range(EVERY, n, EVERY):
-        drawn[at], drawn[at, 17] = drawn[at - EVERY + 1], "other"
-    return pa.table({"id": [f"{at:08d}" for at in range(n)], "text": [" ".join(row) for row in drawn]})
+@cache
+def vocabulary() -> np.ndarray:
+    """20,000 made-up words of six letters."""
+    letters = np.random.default_rng(0).choice(list("abcdefghijklmnopqrstuvwxyz"), (20_000, 6))
+    return np.array(["".join(word) for word in letters])
 
 
-def rows(n: int) -> pa.Table:
-    """Twelve measurements; each hundredth row repeats an earlier one but for the sixth digit."""
-    values = np.random.default_rng(0).lognormal(size=(n, 12))
-    values[EVERY::EVERY] = values[1 : n - EVERY + 1 : EVERY][: len(values[EVERY::EVERY])] * (1 + 1e-6)
-    ids = [f"{at:08d}" for at in range(n)]
-    return pa.table({"id": ids, **{f"x{at}": values[:, at] for at in range(12)}})
+def texts(part: int, n: int) -> pa.Table:
+    """A partition of texts of about 240 letters; each hundredth copies one of the partition before but for a word."""
+    drawn, before = (
+        vocabulary()[np.random.default_rng(at).integers(0, 20_000, (n, 35))] for at in (part, part - 1 if part else 0)
+    )
+    if part:
+        drawn[::EVERY] = before[1::EVERY]
+        drawn[::EVERY, 17] = "other"
+    return pa.table({"id": names(part, n), "text": [" ".join(row) for row in drawn]})
 
 
-def ours(samples: pa.Table, content: tuple[str, ...], settings: Duplicates) -> pa.Table:
-    """The pairs, partition by partition as the stage goes about it, in one process."""
-    cuts = [samples.slice(start, PARTITION) for start in range(0, samples.num_rows, PARTITION)]
-    keys = [keys_in(cut, content=content, digits=settings.digits) for cut in cuts]
-    rounds = max(1, -(-samples.num_rows * 16 // ROUND))
-    shared = []
-    for part in range(rounds):
-        counted = SparseSum.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        for each in keys:
-            counted += count_keys(each, part=part, parts=rounds)
-        shared.append(counted.places[counted.values > 1])
-    known = np.concatenate(shared)
-    near = [near_candidates(cut, each, shared=known, content=content) for cut, each in zip(cuts, keys, strict=True)]
-    found = pa.concat_tables(near)
-    return near_pairs(found.append_column("part", pa.repeat("data", found.num_rows)), settings, images=False)
+def rows(part: int, n: int) -> pa.Table:
+    """A partition of twelve measurements; each hundredth row repeats one of the partition before but for the sixth
+    digit."""
+    values = np.random.default_rng(part).lognormal(size=(n, 12))
+    if part:
+        values[::EVERY] = np.random.default_rng(part - 1).lognormal(size=(n, 12))[1::EVERY] * (1 + 1e-6)
+    return pa.table({"id": names(part, n), **{f"x{at}": values[:, at] for at in range(12)}})
+
+
+def names(part: int, n: int) -> list[str]:
+    """The ids of the samples of a partition."""
+    return [f"{part:05d}-{at:04d}" for at in range(n)]
+
+
+def ours(make: Make, n: int, content: tuple[str, ...], settings: Duplicates) -> tuple[pa.Table, float]:
+    """The pairs, partition by partition as the stage goes about it, and the CPU seconds without what makes samples;
+    keys lie on disk, as they do in a store."""
+    parts, size, spent = -(-n // PARTITION), min(n, PARTITION), 0.0
+    with TemporaryDirectory() as folder:
+        for part in range(parts):
+            samples, begun = make(part, size), time.process_time()
+            keys = keys_in(samples, content=content, digits=settings.digits)
+            feather.write_feather(keys, f"{folder}/{part}")
+            spent += time.process_time() - begun
+        of_each = len(keys["keys"][0])
+        begun, rounds, shared = time.process_time(), max(1, -(-n * of_each // ROUND)), []
+        for at in range(rounds):
+            counts = (
+                count_keys(feather.read_table(f"{folder}/{part}"), part=at, parts=rounds) for part in range(parts)
+            )
+            counted = folded(counts)
+            shared.append(counted.places[counted.values > 1])
+        known, near = np.sort(np.concatenate(shared)), []
+        spent += time.process_time() - begun
+        for part in range(parts):
+            samples, begun = make(part, size), time.process_time()
+            near.append(near_candidates(samples, feather.read_table(f"{folder}/{part}"), shared=known, content=content))
+            spent += time.process_time() - begun
+    found, begun = pa.concat_tables(near), time.process_time()
+    pairs = near_pairs(found.append_column("part", pa.repeat("data", found.num_rows)), settings, images=False)
+    return pairs, spent + time.process_time() - begun
+
+
+def folded(counts: Iterator[SparseSum]) -> SparseSum:
+    """All counts as one, merged as workers do: in a tree, so that no large sum is added to again and again."""
+    waiting = list[tuple[int, SparseSum]]()
+    for count in counts:
+        height, whole = 0, count
+        while waiting and waiting[-1][0] == height:
+            height, whole = height + 1, waiting.pop()[1] + whole
+        waiting.append((height, whole))
+    return reduce(add, (whole for _, whole in reversed(waiting)))
 
 
 def theirs(samples: pa.Table, settings: Duplicates) -> set[tuple[str, str]]:
@@ -78,7 +120,12 @@ def theirs(samples: pa.Table, settings: Duplicates) -> set[tuple[str, str]]:
 
 def planted(n: int) -> set[tuple[str, str]]:
     """The pairs that were planted."""
-    return {(f"{at - EVERY + 1:08d}", f"{at:08d}") for at in range(EVERY, n, EVERY)}
+    places = range(0, min(n, PARTITION), EVERY)
+    return {
+        (f"{part - 1:05d}-{at + 1:04d}", f"{part:05d}-{at:04d}")
+        for part in range(1, -(-n // PARTITION))
+        for at in places
+    }
 
 
 def told(name: str, seconds: float, found: set[tuple[str, str]], n: int) -> Iterator[dict[str, object]]:
@@ -98,26 +145,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small: whether it works, not how fast it is")
     asked = parser.parse_args()
     if asked.quick:
-        asked.texts, asked.peer, asked.rows = 2_000, 500, 10_000
+        asked.texts, asked.peer, asked.rows = 20_000, 10_000, 20_000
     settings = Duplicates()
     if asked.peer and importlib.util.find_spec("datasketch") is not None:
-        samples = texts(asked.peer)
+        _, seconds = ours(texts, asked.peer, ("text",), settings)
+        samples = pa.concat_tables([texts(part, PARTITION) for part in range(-(-asked.peer // PARTITION))])
         begun = time.process_time()
-        ours(samples, ("text",), settings)
-        between = time.process_time()
         theirs(samples, settings)
-        seconds = [between - begun], [time.process_time() - between]
-        tell(claim("near duplicates, texts beside datasketch", *seconds, unit="s", n=asked.peer))
+        taken = [seconds], [time.process_time() - begun]
+        tell(claim("near duplicates, texts beside datasketch", *taken, unit="s", n=asked.peer))
     for name, n, make in (("rows", asked.rows, rows), ("texts", asked.texts, texts)):
         if not n:
             continue
-        samples = make(n)
-        content = tuple(samples.column_names[1:])
-        start = time.process_time()
-        pairs = ours(samples, content, settings)
-        taken = time.process_time() - start
+        content = tuple(make(0, 1).column_names[1:])
+        pairs, taken_by_us = ours(make, n, content, settings)
         found = set(zip(pairs["first"].to_pylist(), pairs["second"].to_pylist(), strict=True))
-        for line in told(name, taken, found, n):
+        for line in told(name, taken_by_us, found, n):
             tell(line)
 
 

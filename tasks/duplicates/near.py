@@ -154,9 +154,10 @@ def count_keys(keys: pa.Table, *, part: int, parts: int) -> SparseSum:
 def near_candidates(
     samples: pa.Table, keys: pa.Table, *, shared: npt.NDArray[np.int64], content: Sequence[str]
 ) -> pa.Table:
-    """The `NearCandidates` of a partition: for each key that several samples have, who has it and what it shows."""
+    """The `NearCandidates` of a partition: for each key that several samples have (`shared`, ascending), who has it and
+    what it shows."""
     flat, rows = pc.list_flatten(keys["keys"]).to_numpy(), pc.list_parent_indices(keys["keys"]).to_numpy()
-    hits = np.isin(flat, shared)
+    hits = np.append(shared, -1)[np.searchsorted(shared, flat)] == flat
     chosen, place = np.unique(rows[hits], return_inverse=True)
     seen = samples.take(pa.array(chosen))
     shows = contents(seen, content)

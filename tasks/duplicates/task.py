@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from assay.data.schemas import Findings, NearCandidates, NearDuplicates, NearKeys, Samples
-from assay.infra.stages.partitions import collect, columns_in, map_partitions, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.duplicates.near import Duplicates, count_keys, duplicate_findings, keys_in, near_candidates, near_pairs
@@ -20,7 +20,6 @@ from assay.tasks.subjects.holding_out import DOCUMENT, SPLIT, content_columns
 
 KEYS_AT_ONCE = 1 << 22
 """So many keys are counted at a time, in as many rounds as it takes: memory does not grow with the samples."""
-_PER_SAMPLE = 16
 
 
 class Measured(NamedTuple):
@@ -40,8 +39,9 @@ def find_duplicates(parts: Mapping[str, Artifact[Samples]], texts: Sequence[str]
     for part, samples in parts.items():
         keys[part] = map_partitions(keys_in, samples, into=NearKeys, name=part, content=content, digits=settings.digits)
     rows = {part: samples.rows for part, samples in parts.items()}
-    rounds = max(1, -(-sum(rows.values()) * _PER_SAMPLE // KEYS_AT_ONCE))
-    shared = np.concatenate([_shared(keys, at, rounds) for at in range(rounds)])
+    of_each = max(map(len, first_rows(next(iter(keys.values())), 1)["keys"].to_pylist()), default=1)
+    rounds = max(1, -(-sum(rows.values()) * of_each // KEYS_AT_ONCE))
+    shared = np.sort(np.concatenate([_shared(keys, at, rounds) for at in range(rounds)]))
     compared: dict[str, Any] = {"shared": shared, "content": content}
     candidates = []
     for part, samples in parts.items():
