@@ -203,13 +203,7 @@ ROWS_IN_A_GROUP = 65_536
 
 
 def export_run(
-    store: Store,
-    record: RunRecord,
-    target: Path,
-    labeler: str | None = None,
-    licence: str | None = None,
-    *,
-    creator: str = "not stated",
+    store: Store, record: RunRecord, target: Path, labeler: str | None = None, licence: str | None = None
 ) -> str:
     """Writes the folder, whole or not at all, and returns a sentence on what lies there."""
     from assay.flows.check import licence_of
@@ -233,7 +227,7 @@ def export_run(
             "description": f"{record.settings.get('description') or ''} {verdict}".strip(),
             "license": licence,
             "url": f"urn:assay:{record.id}",
-            "creator": {"@type": "sc:Organization", "name": creator},
+            "creator": {"@type": "sc:Organization", "name": "not stated"},
             "datePublished": record.started[:10],
             "version": "1.0.0",
             "rai:dataAnnotationProtocol": f"The labels are weak: {chosen} combines the votes of labelling functions.",

@@ -13,7 +13,10 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
+from ruamel.yaml import YAML
 
+from assay.data.templates import filled
 from assay.tasks.attacks.measures import Trial
 from assay.tasks.attacks.settings import Goal, ImageAttack, norm_and_slice
 from assay.tasks.attacks.table import IMAGE_ATTACKS
@@ -26,44 +29,7 @@ CHANCE = 0.01
 ENOUGH_STEPS = 5
 """An attack of fewer steps is not counted among those that a single step must not beat."""
 
-FLAGS: dict[str, tuple[str, str]] = {
-    "softmax-output": (
-        "The attacked output is a softmax",
-        "Its gradients vanish where the model is sure. Let the network return logits.",
-    ),
-    "zero-gradients": (
-        "Gradients are zero",
-        "Attacks that follow them stand still. Look for rounding, thresholds or saturation; trust Square alone.",
-    ),
-    "randomised-output": (
-        "The same image gets different answers",
-        "A gradient of one draw misleads. Switch dropout and noise off, or average over many draws.",
-    ),
-    "eps-1-above-chance": (
-        "An attack that may repaint the image does not fool it",
-        "At ε = 1 any image can become any other, so the attack is broken or blinded.",
-    ),
-    "one-step-beats-multi-step": (
-        "One step fools more than many",
-        "Many steps contain the one: gradients mislead, or the steps are too small.",
-    ),
-    "black-box-beats-white-box": (
-        "Queries fool more than gradients",
-        "Whoever sees the gradients knows more: they are hidden.",
-    ),
-    "transfer-beats-white-box": (
-        "Images made against another subject fool more",
-        "Whoever attacks the subject itself knows more: its gradients are hidden.",
-    ),
-    "non-monotone-curve": (
-        "A larger ε fools fewer",
-        "What fits into a small ball fits into a larger one: the attack loses its way.",
-    ),
-    "majority-predictor": (
-        "The accuracy is that of one constant answer",
-        "It says nothing about robustness. Look at the recall of every class.",
-    ),
-}
+FLAGS = TypeAdapter(dict[str, tuple[str, str]]).validate_python(YAML(typ="safe").load(filled("red_flags.yaml")))
 """Every flag: its title, and what it means and what to do, in words."""
 
 PROBES = ("softmax-output", "zero-gradients", "randomised-output", "eps-1-above-chance")

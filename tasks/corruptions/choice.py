@@ -5,16 +5,18 @@ then independent draws at the severity's constant. Blurs and weather: the clean 
 Brightness and the geometric five: a sweep from minus to plus the amplitude, with the clean image in the middle. (The
 authors cut Hendrycks' 31 offsets at 10, and 9 of their 14 sequences never show it.)
 
-The constants are those of CIFAR-C (32 px) and ImageNet-C (224 px); between 32 and 224 pixels (the shorter side of an
-image counts) they are interpolated linearly, beyond, those that are lengths in pixels grow or shrink with the side, and
-the others stay as they are at the end.
+The constants are those of CIFAR-C (32 px) and ImageNet-C (224 px), in `data/corruptions.tsv`; between 32 and 224
+pixels (the shorter side of an image counts) they are interpolated linearly, beyond, those that are lengths in pixels
+grow or shrink with the side, and the others stay as they are at the end.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import resources
 from itertools import product
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -101,6 +103,20 @@ def shares(name: str, small: float, large: float, *, length: bool = False) -> Le
     """One constant by its largest value, of which severity s takes a share of s/5."""
     shares = (0.2, 0.4, 0.6, 0.8, 1.0)
     return single(name, tuple(small * at for at in shares), tuple(large * at for at in shares), length=length)
+
+
+def _published_levels() -> dict[str, Levels]:
+    by_word: dict[str, list[Levels]] = {}
+    for line in resources.files("assay.data").joinpath("corruptions.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            word, name, unit, *cells = line.split("\t")
+            small, large = (tuple(json.loads(f"[{cell}]")) for cell in cells)
+            by_word.setdefault(word, []).append(single(name, small, large, length=unit == "pixels"))
+    return {word: together(*constants) for word, constants in by_word.items()}
+
+
+LEVELS = _published_levels()
+"""The constants of every perturbation of the table, by its name."""
 
 
 def constants(levels: Levels, severity: int, height: int, width: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from assay.tasks.corruptions.choice import Constants, Corruption, Levels, each, single, together
+from assay.tasks.corruptions.choice import LEVELS, Constants, Corruption, Levels, each
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,14 +31,15 @@ Whole = Callable[["Constants", "Tensor", "Draws"], "Tensor"]
 """The images [n, c, h, w] under the whole corruption at a severity's constants."""
 
 
-def ramp(word: str, whole: Whole, *levels: Levels) -> Corruption:
-    """A perturbation whose frames go from the image to the whole corruption of it: (1 − share)·x + share·x′."""
+def ramp(word: str, whole: Whole, levels: Levels | None = None) -> Corruption:
+    """A perturbation whose frames go from the image to the whole corruption of it: (1 − share)·x + share·x′; with the
+    levels of its name where none are given."""
 
     def frames(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
         corrupted = whole(at, images, draws).clamp(0, 1)
         return each(images, shares, lambda share: images.lerp(corrupted, share))
 
-    return Corruption(word, "ramp", frames, together(*levels))
+    return Corruption(word, "ramp", frames, levels or LEVELS[word])
 
 
 def impulses(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
@@ -230,47 +231,15 @@ def edited(images: Tensor, edit: Callable[[Image], Image]) -> Tensor:
 
 
 OF_IMAGENET_C = (
-    Corruption(
-        "impulse-noise",
-        "noise",
-        impulses,
-        single("amount", (0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27)),
-    ),
-    ramp("contrast", flattened, single("share", (0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05))),
-    ramp("pixelate", pixelated, single("share", (0.95, 0.9, 0.85, 0.75, 0.65), (0.6, 0.5, 0.4, 0.3, 0.25))),
-    ramp("jpeg", compressed, single("quality", (80, 65, 58, 50, 40), (25, 18, 15, 10, 7))),
-    ramp(
-        "defocus-blur",
-        defocused,
-        single("radius", (0.3, 0.4, 0.5, 1, 1.5), (3, 4, 6, 8, 10), length=True),
-        single("alias", (0.4, 0.5, 0.6, 0.2, 0.1), (0.1, 0.5, 0.5, 0.5, 0.5)),
-    ),
-    ramp(
-        "glass-blur",
-        behind_glass,
-        single("sigma", (0.05, 0.25, 0.4, 0.25, 0.4), (0.7, 0.9, 1, 1.1, 1.5), length=True),
-        single("reach", (1, 1, 1, 1, 1), (1, 2, 2, 3, 4), length=True),
-        single("rounds", (1, 1, 1, 2, 2), (2, 1, 3, 2, 2)),
-    ),
-    ramp(
-        "zoom-blur-steps",
-        zoomed_by_steps,
-        single("stop", (1.06, 1.11, 1.16, 1.21, 1.26), (1.11, 1.16, 1.21, 1.26, 1.31)),
-        single("step", (0.01, 0.01, 0.01, 0.01, 0.01), (0.01, 0.01, 0.02, 0.02, 0.03)),
-    ),
-    ramp(
-        "fog",
-        in_fog,
-        single("amount", (0.2, 0.5, 0.75, 1, 1.5), (1.5, 2, 2.5, 2.5, 3)),
-        single("decay", (3, 3, 2.5, 2, 1.75), (2, 2, 1.7, 1.5, 1.4)),
-    ),
-    ramp(
-        "elastic",
-        stretched,
-        single("amount", (0, 1.6, 2.56, 3.2, 3.2), (488, 488, 12.2, 17.08, 29.28), length=True),
-        single("sigma", (0, 6.4, 1.92, 1.28, 0.96), (170.8, 19.52, 2.44, 2.44, 2.44), length=True),
-        single("corner", (2.56, 2.24, 1.92, 1.6, 0.96), (24.4, 48.8, 4.88, 4.88, 4.88), length=True),
-    ),
+    Corruption("impulse-noise", "noise", impulses, LEVELS["impulse-noise"]),
+    ramp("contrast", flattened),
+    ramp("pixelate", pixelated),
+    ramp("jpeg", compressed),
+    ramp("defocus-blur", defocused),
+    ramp("glass-blur", behind_glass),
+    ramp("zoom-blur-steps", zoomed_by_steps),
+    ramp("fog", in_fog),
+    ramp("elastic", stretched),
 )
 IMAGENET_C = (
     *("gaussian-noise", "shot-noise", "impulse-noise"),

@@ -140,27 +140,11 @@ UNLISTED = (
     ramp("gamma", bent, single("power", NOT_SET, NOT_SET)),
 )
 """What is named with the constants of a data set alone."""
-_CORNER, _MOST, _COUNT = (1.1, 1.05, 1.0, 0.95, 0.9), (15, 15, 15, 20, 25), (4, 8, 12, 20, 30)
 ON_SKIN = (
-    ramp("black-corner", cornered, single("radius", _CORNER, _CORNER)),
-    ramp(
-        "ruler",
-        ruled,
-        single("gap", (4, 4, 3, 3, 2), (14, 12, 10, 8, 7), length=True),
-        single("long", (1, 2, 3, 4, 5), (7, 14, 21, 28, 35), length=True),
-    ),
-    ramp(
-        "hair",
-        drawn(hairs, 0.1),
-        single("count", _COUNT, _COUNT),
-        single("width", (1,) * 5, (1, 2, 2, 3, 3), length=True),
-    ),
-    ramp(
-        "bubbles",
-        drawn(bubbles, 1.0),
-        single("radius", (3,) * 5, (7, 10, 12, 15, 17), length=True),
-        single("most", _MOST, _MOST),
-    ),
+    ramp("black-corner", cornered),
+    ramp("ruler", ruled),
+    ramp("hair", drawn(hairs, 0.1)),
+    ramp("bubbles", drawn(bubbles, 1.0)),
 )
 
 

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.corruptions.choice import Constants, single, together
+from assay.tasks.corruptions.choice import LEVELS, Constants
 from assay.tasks.corruptions.choice import Corruption as Corruption
 from assay.tasks.corruptions.choice import each as each
 from assay.tasks.corruptions.choice import shares as shares
@@ -106,79 +106,23 @@ def warped_by(perturbation: str, at: Constants, images: Tensor, _: Draws, shares
     return each(images, shares, lambda share: warped(images, matrix(share * amount)).clamp_(0, 1))
 
 
-BRIGHTNESS = single("amount", (0.05, 0.10, 0.15, 0.20, 0.30), (0.1, 0.2, 0.3, 0.4, 0.5))
 XU_ET_AL = (
-    Corruption(
-        "gaussian-noise",
-        "noise",
-        partial(noisy, "gaussian"),
-        single("sd", (0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38)),
-    ),
-    Corruption(
-        "shot-noise", "noise", partial(noisy, "shot"), single("photons", (500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
-    ),
-    Corruption(
-        "speckle-noise",
-        "noise",
-        partial(noisy, "speckle"),
-        single("sd", (0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60)),
-    ),
-    Corruption(
-        "gaussian-blur",
-        "ramp",
-        gaussian_blurred,
-        single("sigma", (0.4, 0.6, 0.7, 0.8, 1.0), (1, 2, 3, 4, 6), length=True),
-    ),
-    Corruption(
-        "motion-blur",
-        "ramp",
-        motion_blurred,
-        together(
-            single("radius", (6, 6, 6, 8, 9), (10, 15, 15, 15, 20), length=True),
-            single("sigma", (1, 1.5, 2, 2, 2.5), (3, 5, 8, 12, 15), length=True),
-        ),
-    ),
-    Corruption(
-        "zoom-blur",
-        "ramp",
-        zoom_blurred,
-        single("zoom", (1.05, 1.10, 1.15, 1.20, 1.25), (1.10, 1.15, 1.20, 1.25, 1.30)),
-    ),
-    Corruption(
-        "snow",
-        "ramp",
-        snowy,
-        together(
-            single("mean", (0.1, 0.1, 0.15, 0.25, 0.3), (0.1, 0.2, 0.55, 0.55, 0.55)),
-            single("sd", (0.2, 0.2, 0.3, 0.3, 0.3), (0.3, 0.3, 0.3, 0.3, 0.3)),
-            single("zoom", (1, 1, 1.75, 2.25, 1.25), (3, 2, 4, 4.5, 2.5), length=True),
-            single("threshold", (0.6, 0.5, 0.55, 0.6, 0.65), (0.5, 0.5, 0.9, 0.85, 0.85)),
-            single("radius", (8, 10, 10, 12, 14), (10, 12, 12, 12, 12), length=True),
-            single("sigma", (3, 4, 4, 6, 12), (4, 4, 8, 8, 12), length=True),
-            single("keep", (0.95, 0.9, 0.9, 0.85, 0.8), (0.8, 0.7, 0.7, 0.65, 0.55)),
-        ),
-    ),
-    Corruption(
-        "spatter",
-        "ramp",
-        spattered,
-        together(
-            single("mean", (0.62, 0.65, 0.65, 0.65, 0.65), (0.65, 0.65, 0.65, 0.65, 0.67)),
-            single("sd", (0.1, 0.1, 0.3, 0.1, 0.1), (0.3, 0.3, 0.3, 0.3, 0.4)),
-            single("sigma", (0.7, 0.8, 1, 0.7, 0.5), (4, 3, 2, 1, 1), length=True),
-            single("threshold", (0.7, 0.7, 0.69, 0.69, 0.68), (0.69, 0.68, 0.68, 0.65, 0.65)),
-            single("strength", (0.5, 0.5, 0.5, 0.6, 0.6), (0.6, 0.6, 0.5, 1.5, 1.5)),
-            single("mud", (0, 0, 0, 1, 1), (0, 0, 0, 1, 1)),
-        ),
-    ),
-    Corruption("brightness", "sweep", made_brighter, BRIGHTNESS),
+    Corruption("gaussian-noise", "noise", partial(noisy, "gaussian"), LEVELS["gaussian-noise"]),
+    Corruption("shot-noise", "noise", partial(noisy, "shot"), LEVELS["shot-noise"]),
+    Corruption("speckle-noise", "noise", partial(noisy, "speckle"), LEVELS["speckle-noise"]),
+    Corruption("gaussian-blur", "ramp", gaussian_blurred, LEVELS["gaussian-blur"]),
+    Corruption("motion-blur", "ramp", motion_blurred, LEVELS["motion-blur"]),
+    Corruption("zoom-blur", "ramp", zoom_blurred, LEVELS["zoom-blur"]),
+    Corruption("snow", "ramp", snowy, LEVELS["snow"]),
+    Corruption("spatter", "ramp", spattered, LEVELS["spatter"]),
+    Corruption("brightness", "sweep", made_brighter, LEVELS["brightness"]),
     Corruption("translate", "sweep", moved, shares("pixels", 7, 20, length=True)),
     Corruption("rotate", "sweep", partial(warped_by, "rotate"), shares("degrees", 15, 15)),
     Corruption("tilt", "sweep", partial(warped_by, "tilt"), shares("degrees", 11.25, 15)),
     Corruption("scale", "sweep", partial(warped_by, "scale"), shares("amount", 0.30, 0.375)),
     Corruption("shear", "sweep", partial(warped_by, "shear"), shares("degrees", 15, 15)),
 )
-BRIGHTER = Corruption("brightness-up", "ramp", made_brighter, BRIGHTNESS)
+BRIGHTER = Corruption("brightness-up", "ramp", made_brighter, LEVELS["brightness"])
 LISTED = (*XU_ET_AL, *OF_IMAGENET_C, BRIGHTER, *ON_SKIN)
 MEDMNIST_C = of_medmnist({made.word: made for made in (*LISTED, *UNLISTED)})
 CORRUPTIONS = NamedChoices(

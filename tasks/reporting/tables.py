@@ -12,6 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 
+from pydantic import TypeAdapter
+from ruamel.yaml import YAML
+
+from assay.data.templates import filled
 from assay.tasks.reporting import numerals
 from assay.tasks.reporting.markup import Markup, figure, join, rows_markup, tag
 from assay.tasks.reporting.parts import Cell, Column, DataTable, Estimate, Mark
@@ -32,60 +36,7 @@ class Reading:
     """Of the columns with such a head, only those of this kind."""
 
 
-READINGS = (
-    Reading(
-        "interval",
-        "An interval: 88 % [80, 93]",
-        "The share that was measured, and the range in which the true one lies in nineteen of twenty audits like this "
-        "one; n is how many samples it rests on. Two intervals that overlap do not mean that two things are alike. It "
-        "is of these models: another seed trains another one, with other numbers.",
-        kinds=frozenset({"percent", "bar"}),
-    ),
-    Reading(
-        "p",
-        'p, and "not shown"',
-        "How often chance alone would show as much, corrected for the number of tests where the head says so. Not "
-        "shown means that this audit could not show it, never that there is nothing.",
-        frozenset({"Shown", "Concluded"}),
-        frozenset({"p"}),
-    ),
-    Reading(
-        "worst",
-        "The worst of many, the best of several",
-        "What is named after looking at many has the wider interval that holds for all of them at once; in a table of "
-        "all cells each has its own.",
-        frozenset({"Slice"}),
-    ),
-    Reading(
-        "slices",
-        "Slices",
-        "A slice is the samples that share a value of a column. What a search finds on one half of the samples counts "
-        "only where the other half confirms it.",
-        frozenset({"Rest"}),
-    ),
-    Reading(
-        "chances",
-        "Confidence, calibration error, Brier",
-        "A confidence is a chance only where, of the answers given with 80 %, 80 in 100 are right. The "
-        "calibration error is how far the two lie apart, Brier's score the squared error of all probabilities (0 is "
-        "best), the risk the mean share of errors of the surest answers.",
-        frozenset({"Calibration error", "Brier", "Risk", "Confidence"}),
-    ),
-    Reading(
-        "order",
-        "A right label outranks a wrong one 62 % of the time (AUC)",
-        "Of one right and one wrong answer at random, how often the right one stands nearer the easy end of the order: "
-        "50 % is no order at all.",
-        frozenset({"AUC", "More than our order"}),
-        written="percent",
-    ),
-    Reading(
-        "auc",
-        "The AUC of a class",
-        "How often a sample of a class gets more of its probability than a sample of another: 50 % is guessing.",
-        frozenset({"AUC"}),
-    ),
-)
+READINGS = TypeAdapter(tuple[Reading, ...]).validate_python(YAML(typ="safe").load(filled("readings.yaml")))
 
 
 def reading_of(column: Column) -> Reading | None:

@@ -86,10 +86,6 @@ class WordFindings:
         flag = self.entry("red_flag", subject, "majority-predictor")
         return flag.verdict.partition(": ")[2] if flag is not None and flag.value == 1.0 else ""
 
-    def nothing_tried(self, subject: str, attack: str) -> bool:
-        """Whether the attack had no text that it could try anything on: that says nothing about the subject."""
-        return (subject, attack) in self.tried and self.get("success_rate", subject, attack) is None
-
     def blind(self, subject: str, attack: str) -> bool:
         """Whether the attack's vectors cannot tell synonyms from chance, so that it has no rate."""
         rate = self.entry("success_rate", subject, attack)
@@ -99,15 +95,10 @@ class WordFindings:
         """How well each source of vectors tells synonyms from random pairs; of lists nothing is known."""
         return measured(self.all.select("attack.synonym_auc", subject=subject, of=attack))
 
-    def all_known(self, subject: str, attack: str) -> bool:
-        """Whether the true class of every text is known, so that another answer is a wrong one."""
-        accuracy, texts = self.entry("accuracy", subject, attack), self.get("skipped", subject, attack)
-        return accuracy is not None and bool(accuracy.n) and (texts is None or accuracy.n == texts.n)
-
     def right_before(self, subject: str, attack: str) -> tuple[int, int] | None:
         """How many of the texts under attack were right before it, and how many there are; None where nobody knows."""
-        texts = self.get("skipped", subject, attack)
-        if texts is None or not texts.n or not self.all_known(subject, attack):
+        accuracy, texts = self.entry("accuracy", subject, attack), self.get("skipped", subject, attack)
+        if texts is None or not texts.n or accuracy is None or accuracy.n != texts.n:
             return None
         wrong = self.get("skipped", subject, attack, WRONG)
         return texts.n - (0 if wrong is None else round((wrong.value or 0.0) * texts.n)), texts.n
@@ -196,15 +187,10 @@ def compared(findings: WordFindings, subject: str, pair: str) -> str:
         return f"{conclusion}."
     one_limit, other_limit = (limits_in_short(limit) or "any cosine" for limit in limits)
     both = f"{first} may take words at {one_limit}, {second} at {other_limit}"
-    if _same_limits(limits[0], limits[1]):
+    shared = limits[0].keys() & limits[1].keys()
+    if shared and all(abs(limits[0][name] - limits[1][name]) < _SAME_COSINE for name in shared):
         return f"{conclusion}; {both}."
     return f"{conclusion}; {both}: these limits are unlike, and this compares them as much as the attacks."
-
-
-def _same_limits(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether two attacks ask the same cosine of every source of vectors that both have."""
-    shared = first.keys() & second.keys()
-    return bool(shared) and all(abs(first[name] - second[name]) < _SAME_COSINE for name in shared)
 
 
 LEGEND: Mapping[Tone, str] = {BEFORE: "as it was", AFTER: "what the attack made of it"}
@@ -452,7 +438,7 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
 
 def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
     """That an attack had nothing to try, and most often why; empty where it had."""
-    if not findings.nothing_tried(subject, attack):
+    if findings.get("success_rate", subject, attack) is not None:
         return ""
     if findings.blind(subject, attack):
         return _blind_text(findings, subject, attack)
