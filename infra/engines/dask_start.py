@@ -87,6 +87,18 @@ def quiet() -> None:
         os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [filters, f"ignore:{SLOW_SCRATCH}"]))
 
 
+class _Workers(SpecCluster):  # type: ignore[misc]  # Dask has no types
+    """Workers that nannies start again for as long as it takes.
+
+    Dask looks 15 seconds after each loss and ends, for good, the nanny of a worker that is away at that moment. On a
+    busy machine that is one that died again and is being started: nobody would be left to work.
+    """
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        if op != "remove":
+            super()._update_worker_status(op, msg)
+
+
 def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run.
 
@@ -119,7 +131,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
     with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
         try:
-            return SpecCluster(
+            return _Workers(
                 scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"
             )
         except (AssertionError, RuntimeError, TimeoutError) as error:  # Dask asserts that what it gave up had started

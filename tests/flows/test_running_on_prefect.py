@@ -77,7 +77,7 @@ def flow_runs(prefect: SyncPrefectClient, run: str) -> dict[str, FlowRun]:
 def task_runs(prefect: SyncPrefectClient, run: str) -> list[TaskRun]:
     """Task runs of the stages of one run of ours, ended; the server learns of them by events, which take a moment."""
     ids = [one.id for one in flow_runs(prefect, run).values()]
-    deadline, found = time.monotonic() + 30, list[TaskRun]()
+    deadline, found = time.monotonic() + 120, list[TaskRun]()
     while time.monotonic() < deadline:
         again = prefect.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=ids)))
         over = bool(again) and all(one.state is not None and one.state.is_final() for one in again)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import cloudpickle
+import dask
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,6 +95,18 @@ def test_a_call_is_not_blamed_for_what_another_stage_does_to_its_worker() -> Non
     assert isinstance(errors[1], RunError)
     assert "kill_worker_for, partition 2 of 3 killed its worker even when it ran alone" in str(errors[1])
     assert (errors[0], errors[2]) == (None, None)
+
+
+def test_a_worker_is_started_again_however_long_that_takes() -> None:
+    at_once = {"distributed.deploy.lost-worker-timeout": "1ms"}  # a machine on which every start takes too long
+    with dask.config.set(at_once), open_engine(Compute(workers=1, gpu_workers=0, retries=1)) as engine:
+        outcomes: list[Outcome] = []
+        working = threading.Thread(
+            target=lambda: outcomes.extend(engine.run(calls(does.kill_worker_for, 3, 1))), daemon=True
+        )
+        working.start()
+        working.join(200)
+        assert {outcome.index: outcome.error is None for outcome in outcomes} == {0: True, 1: False, 2: True}
 
 
 def test_an_engine_that_closes_ends_what_waits_for_it() -> None:
