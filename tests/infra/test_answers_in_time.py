@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 import urllib.error
@@ -10,9 +11,19 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
+from assay.infra.storage import network
 from assay.infra.storage.network import Connection, answer_within
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -117,6 +128,69 @@ def test_a_connection_is_kept_after_a_whole_answer_and_not_once_the_other_side_h
                 assert answer.read() == b"ok"
             assert len(kept) == 1
     assert len(accepted) == 2
+
+
+def own_certificate(folder: Path) -> Path:
+    """A key and a certificate for loopback that nobody has signed, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a service of one's own")])
+    begins = datetime.now(UTC) - timedelta(hours=1)
+    here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    built = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + timedelta(days=1))
+        .add_extension(here, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "own.pem").write_bytes(private + built.public_bytes(Encoding.PEM))
+    return folder / "own.pem"
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_connection_over_tls_is_kept_where_the_certificate_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: ssl.TLSVersion
+) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            super().setup()
+            accepted.append(self)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing."""
+
+    accepted, kept = list[Answers](), list[Connection]()
+    certificate = own_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = context.maximum_version = version
+    context.load_cert_chain(certificate)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who does not trust it hangs up
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        request = urllib.request.Request(f"https://127.0.0.1:{server.server_port}/", b"{}")
+        try:
+            monkeypatch.setattr(network, "_certificates", ssl.create_default_context)
+            with pytest.raises(urllib.error.URLError, match="certificate"):
+                read(request.full_url, seconds=30)
+            accepted.clear()
+            monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+            for _ in range(3):
+                with answer_within(request, 30, kept) as answer:
+                    assert answer.read() == b"ok"
+        finally:
+            server.shutdown()
+    assert (len(accepted), len(kept)) == (1, 1)
 
 
 def test_threads_that_ask_at_once_hang_up_on_their_own_requests_alone() -> None:

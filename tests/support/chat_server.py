@@ -202,6 +202,11 @@ def chat_server(folder: Path) -> Iterator[ChatServer]:
 class Server(ThreadingHTTPServer):
     daemon_threads, request_queue_size = True, 256
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that is killed in the middle of a question is nothing to talk about."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
 
 if __name__ == "__main__":
     Handler.folder = Path(sys.argv[1])

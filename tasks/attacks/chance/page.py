@@ -24,7 +24,7 @@ def by_chance(findings: FindingIndex) -> Iterator[str]:
     for floor in findings.select("attack.flips_by_chance"):
         above = findings.select("attack.above_chance", subject=floor.subject)
         more = [each for each in above if each.verdict == MORE]
-        named = ", ".join(f"{' '.join(filter(None, (each.of, each.group)))} {share_text(each)}" for each in more)
+        named = ", ".join(f"{each.of}{_on(each.group)} {share_text(each)}" for each in more)
         beyond = (
             f" Beyond that, attacks change {named}." if named else " No attack is shown to change more." * bool(above)
         )
@@ -35,6 +35,15 @@ def by_chance(findings: FindingIndex) -> Iterator[str]:
             f"Asked again about the same {plural(floor.n or 0, 'sample')}, {floor.subject} changes "
             f"{share_text(floor)} of its answers.{beyond.replace('no more', 'not shown to be more')}"
         )
+
+
+def _on(group: str) -> str:
+    """The group of an attack in brackets.
+
+    >>> _on("typos, severity=3"), _on("")
+    (' (typos at severity 3)', '')
+    """
+    return f" ({group.replace(', severity=', ' at severity ')})" if group else ""
 
 
 def put_otherwise(findings: FindingIndex) -> Iterator[str]:
