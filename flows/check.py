@@ -204,7 +204,7 @@ class CheckResult:
 
 def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> CheckResult:
     """Checks the configuration and the environment; nothing is run."""
-    complaints, sections, place = list[str](), list[str](), store
+    complaints, sections, notes, place = list[str](), list[str](), list[str](), store
     try:
         project = load_project(config, store=store, overrides=overrides)
         place = project.store
@@ -229,7 +229,7 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         complaints += [trouble] if trouble else []
     sections.append(columns(["environment", ""], environment))
     if not complaints:
-        sections.append("Everything is in order.")
+        sections.append(f"Everything {'else ' if notes else ''}is in order.")
     if len(complaints) > MOST_LINES:
         complaints[MOST_LINES:] = [f"{len(complaints) - MOST_LINES:,} more: correct these first."]
     return CheckResult("\n\n".join(sections), "\n".join(complaints))
