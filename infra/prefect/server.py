@@ -364,14 +364,16 @@ class PrefectServer:
 def prefect_api(server: PrefectServer | None) -> Iterator[str]:
     """Within the block Prefect talks to the given server of ours or, without one, to the one the user configured."""
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY as HEARTBEAT
 
     if server is None:
         yield str(PREFECT_API_URL.value())
         return
     url, ours = server.wait(), server.environment
-    asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"]}
-    unproxied = {name: ours[name] for name in ("NO_PROXY", "no_proxy")}  # loopback is asked without a proxy
-    with temporary_settings(asked), environment_with(unproxied), _muted():
+    # Our server ends with us and misses no heartbeat, and a flow waits up to a second for the end of its own.
+    asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"], HEARTBEAT: None}
+    # Loopback is asked without a proxy.
+    with temporary_settings(asked), environment_with({name: ours[name] for name in ("NO_PROXY", "no_proxy")}), _muted():
         try:
             yield url
         finally:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from assay.infra.errors import InputError
-from assay.infra.prefect.server import configured_api
+from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 
 PROFILES = """active = "team"
 
@@ -45,3 +45,15 @@ def test_damaged_profiles_are_one_sentence(home: Path):
     (home / "profiles.toml").write_text("active = ")
     with pytest.raises(InputError, match=r"profiles\.toml cannot be read"):
         configured_api()
+
+
+def test_a_flow_waits_for_no_heartbeat_that_only_our_own_server_would_hear(home: Path, monkeypatch: pytest.MonkeyPatch):
+    from prefect.settings import get_current_settings
+
+    monkeypatch.setattr(PrefectServer, "wait", lambda server: "http://127.0.0.1:1/api")
+    usual = get_current_settings().flows.heartbeat_frequency
+    assert usual is not None
+    with prefect_api(PrefectServer()):
+        assert get_current_settings().flows.heartbeat_frequency is None
+    with prefect_api(None):
+        assert get_current_settings().flows.heartbeat_frequency == usual
