@@ -16,13 +16,10 @@ help:  ## show this list
 
 setup: $(READY)  ## install the pinned set into .venv
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml tools/install_pinned.sh
 	@command -v $(PYTHON) >/dev/null || { echo "Assay needs Python 3.11 or newer as $(PYTHON); say which with make PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --editable .
-	$(BIN)/python -m pip check
-	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # what pip does on one core; some templates are no Python
+	tools/install_pinned.sh
 	@touch $(READY)
 
 audit: $(READY)  ## audit a network on embedded pictures, the whole chain in small, and say where the report is

@@ -42,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fresh-machine") as folder:
         clone, home = Path(folder, "assay"), Path(folder, "home")
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-        ours = ("ASSAY_", "PREFECT_", "DASK_", "PYTHONPATH", "VIRTUAL_ENV")
+        ours = ("ASSAY_", "PREFECT_", "DASK_", "PYTHON", "VIRTUAL_ENV")  # among Python's: to write no bytecode
         env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         env |= {"HOME": str(home), "PIP_CACHE_DIR": str(home / "pip"), "ASSAY_HOME": str(home / "assay")}
         installation = timed(clone, "setup", env)
