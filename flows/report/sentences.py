@@ -126,7 +126,7 @@ def _suffering(findings: FindingIndex, base: str) -> Lines:
     elif (worst.value or 0.0) > (whole.value or 0.0) - _APART:
         return
     text = f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}."
-    yield text, "bad" if (worst.value or 0.0) < 0.5 else "neutral"
+    yield text, "bad" if then or (worst.value or 0.0) < 0.5 else "neutral"
 
 
 def _costly(findings: FindingIndex, base: str) -> Lines:
@@ -168,7 +168,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         copy = lowest(_success(findings, name) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
         changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
-        text = f"{capital(success.of)} changes the answer of {base} on {changed}."
+        text = f"The attack {success.of} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:
         fall = f"from {number(whole.value, 2)} to {_score(left)}"
         text = f"{SCORES[left.metric]} of {base} falls {fall} under {left.of}{kept}."
@@ -237,7 +237,7 @@ def _reasons(findings: FindingIndex, base: str) -> Lines:
         return
     for doubted in measured(findings.select("trust.untrustworthy", subject=base, group="all"))[:1]:
         share = findings.get("trust.untrustworthy_corrected", *doubted.about)
-        known = "its own errors allowed for" if share is not None else "but how often it is right here is not known"
+        known = "its own errors allowed for" if share is not None else "but how often TOKI is right here is not known"
         judged = f"By TOKI ({doubted.of}), {_share(share or doubted)} of what {base} gets right is untrustworthy"
         yield f"{judged}, {known}.", "neutral"
 
@@ -306,7 +306,7 @@ _ORDERS: dict[str, tuple[str, Tone]] = {
 }
 
 
-def _related(findings: FindingIndex, _: str) -> Lines:
+def _related(findings: FindingIndex, base: str) -> Lines:
     """Which two measures find the same samples hard, of those that are not read off the same probabilities."""
     pairs = measured(findings.select("hardness.association"))
     if not pairs:
@@ -316,7 +316,8 @@ def _related(findings: FindingIndex, _: str) -> Lines:
     pairs = [pair for pair in pairs if not {pair.of, pair.group} <= {CONFIDENCE, DYNAMICS, MARGIN}]
     shown = highest(pair for pair in pairs if pair.verdict == "together")
     if shown is not None:
-        first, second = (measure_named(name).words for name in (shown.of, shown.group))
+        whose = base if len(bases_of(findings)) == 1 else "the subject"
+        first, second = (measure_named(name).words.replace("the subject", whose) for name in (shown.of, shown.group))
         ends = f"[{coefficient(shown.low, 2)}, {coefficient(shown.high, 2)}]" if shown.low is not None else ""
         rank = f"rank correlation {coefficient(shown.value, 2)} {ends}".strip()
         yield f"{capital(first)} and {second} tend to be the same samples: {rank}.", "neutral"
@@ -370,6 +371,9 @@ def _in_words(findings: FindingIndex, base: str) -> bool:
     return bool(own or (len(bases_of(findings)) == 1 and findings.select("services.unparsed")))
 
 
+_MORE_SAMPLES = "Audit more samples (a higher evaluation.limit, or more data)."
+
+
 def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     """Settings that would tell more, the one that tells most first."""
     from assay.tasks.attacks.red_flags import FLAGS
@@ -377,26 +381,28 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     for base in bases_of(findings):
         answer = clean(findings, base)
         if answer is not None and is_beaten(findings, answer):
-            better = f"Train {base} longer or on more samples (trained here: train: epochs)."
+            better = f"Train {base} longer or on more samples (train.epochs, where Assay trains it)."
             if _in_words(findings, base):
-                better = f"Put the question to {base} otherwise (asking: prompt, with examples of each class; model)."
+                better = (
+                    f"Put the question to {base} otherwise (asking.prompt, with examples of each class; asking.model)."
+                )
                 if (none := findings.first("subject.unanswered", subject=base)) is not None:
-                    named = "list its words under answers, or constrain them (parameters)"
+                    named = "list its words under asking.answers, or constrain them (asking.parameters)"
                     better += f" {_share(none)} of its answers name no class: {named}."
             yield f"{better} Until it beats one constant answer, attacks on it tell little."
         floor = findings.first("attack.flips_by_chance", subject=base)
         if floor is None and _in_words(findings, base) and findings.select("attack.success_rate", subject=base):
-            yield f"Ask {base} more than once (asking: repeats: 3): nobody knows what it changes by itself."
+            yield f"Ask {base} more than once (asking.repeats: 3): nobody knows what it changes by itself."
     for flag in _raised(findings):
         yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
     for need in measured(findings.select("overfitting.samples_needed")):
         many = f"Audit {integer(round(need.value or 0))} samples in place of {integer(need.n)}"
-        yield f"{many} (evaluation: limit): so many could show overfitting, if there is any."
+        yield f"{many} (a higher evaluation.limit, or more data): so many could show overfitting, if there is any."
     sized = [answer for answer in answers_of(findings) if answer.high is not None and answer.metric not in SCORES]
     for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
         whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
         widest = f"The widest interval is that of {whose}, {_share(wide)} of {integer(wide.n)}"
-        yield f"Audit more samples (evaluation: limit). {widest}; four times as many would halve it."
+        yield f"{_MORE_SAMPLES} {widest}; four times as many would halve it."
     test = findings.first("ordering.trend_p", of="ours")
     if test is not None and test.verdict.startswith("not shown"):
         yield f"Give more samples a true label: {integer(test.n)} do not show whether the order is adverse."

@@ -102,9 +102,9 @@ QUESTIONS = {
     },
     "what does an attack leave, and what does a defence keep?": {
         "first-night": "At ε = 2/255 the strongest attack leaves net right on 40 % [34, 46]; net+standard keeps 76 %",
-        "reviews-night": "A2t changes the answer of small-bert on 71 % [50, 86] of the texts",
+        "reviews-night": "The attack a2t changes the answer of small-bert on 71 % [50, 86] of the texts",
         "breast-cancer": "Not asked: attacks",
-        "spam-night": "A2t changes the answer of small-bert on 25 % [13, 42] of the texts",
+        "spam-night": "The attack a2t changes the answer of small-bert on 25 % [13, 42] of the texts",
         "digits-overfitting": "Not asked: defenses",
     },
     "can the attack be trusted?": {
@@ -131,7 +131,7 @@ QUESTIONS = {
     "what would a stronger test need?": {
         "first-night": "Audit 1 113 samples in place of 240",
         "reviews-night": "Train small-bert longer or on more samples",
-        "breast-cancer": "Audit more samples (evaluation: limit)",
+        "breast-cancer": "Audit more samples (a higher evaluation.limit, or more data)",
         "spam-night": "four times as many would halve it",
         "digits-overfitting": "Audit 1 826 samples in place of 900",
     },
