@@ -306,7 +306,7 @@ _ORDERS: dict[str, tuple[str, Tone]] = {
 }
 
 
-def _related(findings: FindingIndex, base: str) -> Lines:
+def _related(findings: FindingIndex, _: str) -> Lines:
     """Which two measures find the same samples hard, of those that are not read off the same probabilities."""
     pairs = measured(findings.select("hardness.association"))
     if not pairs:
@@ -316,7 +316,7 @@ def _related(findings: FindingIndex, base: str) -> Lines:
     pairs = [pair for pair in pairs if not {pair.of, pair.group} <= {CONFIDENCE, DYNAMICS, MARGIN}]
     shown = highest(pair for pair in pairs if pair.verdict == "together")
     if shown is not None:
-        whose = base if len(bases_of(findings)) == 1 else "the subject"
+        whose = shown.subject or "the subject"
         first, second = (measure_named(name).words.replace("the subject", whose) for name in (shown.of, shown.group))
         ends = f"[{coefficient(shown.low, 2)}, {coefficient(shown.high, 2)}]" if shown.low is not None else ""
         rank = f"rank correlation {coefficient(shown.value, 2)} {ends}".strip()
