@@ -187,12 +187,36 @@ def train_generator(
     channels, size = lessons.images.shape[1], min(lessons.images.shape[2:])
     network = seeded_generator(channels, size, attack.width, seeds.integer("weights")).to(model.device)
     optimizer = torch.optim.Adam(network.parameters(), lr=attack.learning_rate)
+
+    def mean_loss(epoch: int) -> float:
+        """One pass over the training images in this epoch's own order."""
+        order = seeds.generator(f"epoch {epoch}").permutation(len(lessons.ids))
+        network.train()
+        devices = [torch.cuda.current_device()] if model.device == "cuda" else []
+        total = []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(
+                seeds.integer(f"epoch {epoch}")
+            )  # dropout: a resumed epoch draws what it would have drawn
+            for start in range(0, len(order), attack.batch_size):
+                rows = order[start : start + attack.batch_size]
+                clean = placed(lessons.pixels(rows), model.device)
+                known = placed(lessons.targets[rows], model.device)
+                targets = training_targets(model, clean, known, attack.loss)
+                adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
+                loss = fooling_loss(model, adversarial, targets, attack.loss)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                optimizer.step()
+                total.append(loss.detach() * len(rows))
+        return float(np.sum([float(loss) for loss in total]) / len(order))
+
     losses: list[float] = []
     checkpoint = checkpoints.latest() if checkpoints else None
     if checkpoint is not None:
         losses = list(restore(network, optimizer, checkpoint[1]))
     for epoch in range(len(losses), attack.epochs):
-        losses.append(_epoch(model, network, optimizer, lessons, attack, eps, seeds, epoch))
+        losses.append(mean_loss(epoch))
         if checkpoints is not None:
             checkpoints.save(epoch + 1, attack.epochs, learning_files(network, optimizer, losses))
     card = Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
@@ -218,34 +242,3 @@ def load_generator(files: dict[str, bytes], device: str, block: int) -> Generato
     network = untrained_generator(card.channels, card.size, card.width)
     network.load_state_dict(load(files[WEIGHTS]))
     return Generator(network.eval().requires_grad_(False).to(device), card, block)
-
-
-def _epoch(
-    model: ImageModel,
-    network: PerturbationUNet,
-    optimizer: torch.optim.Adam,
-    lessons: LabelledImages,
-    attack: GAP,
-    eps: float,
-    seeds: Seeds,
-    epoch: int,
-) -> float:
-    """One pass over the training images in this epoch's own order; gives the mean loss."""
-    order = seeds.generator(f"epoch {epoch}").permutation(len(lessons.ids))
-    network.train()
-    devices = [torch.cuda.current_device()] if model.device == "cuda" else []
-    total = []
-    with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout; so a resumed epoch draws what it would have drawn
-        for start in range(0, len(order), attack.batch_size):
-            rows = order[start : start + attack.batch_size]
-            clean = placed(lessons.pixels(rows), model.device)
-            known = placed(lessons.targets[rows], model.device)
-            targets = training_targets(model, clean, known, attack.loss)
-            adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
-            loss = fooling_loss(model, adversarial, targets, attack.loss)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            total.append(loss.detach() * len(rows))
-    return float(np.sum([float(loss) for loss in total]) / len(order))

@@ -4,7 +4,7 @@ defended subject is held against its original, clean and under every attack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -183,6 +183,21 @@ def measure_text_defences(
     of_id = groups_by_id(samples)
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
+    def under_noise(called: str, predicted: Artifact[Predictions]) -> Iterator[Answers]:
+        """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
+        rows = collect(noisy[called], ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
+        answers = answers_under_noise(rows, collect(predicted, ["id", "predicted"]), known)
+        last = max(answer.condition.severity for answer in answers)
+        ids = known["id"].to_pylist()
+        highest = [answer for answer in answers if answer.condition.severity == last]
+        for answer in highest:
+            yield answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called)
+        if len(highest) > 1:
+            worst, right = highest[0].predicted, np.array([truth[sample] for sample in ids])
+            for answer in reversed(highest):  # so that of several wrong answers the first stands
+                worst = np.where(answer.predicted != right, answer.predicted, worst)
+            yield answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False)
+
     def answers_of(model: str) -> list[Answers]:
         clean = collect(predictions[model], ["id", "predicted"])
         said_clean = clean["predicted"].to_numpy().astype(np.int64)
@@ -190,7 +205,7 @@ def measure_text_defences(
         for called, table in attacked.get(model, {}).items():
             trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, predicted in said.get(model, {}).items():
-            trials += _under_noise(called, noisy[called], predicted, samples, truth)
+            trials += under_noise(called, predicted)
         return [given.grouped(of_id) for given in trials]
 
     answers = {model: answers_of(model) for model in predictions}
@@ -217,31 +232,6 @@ def measure_text_defences(
             findings += gain_findings(trials[control_of(defence)], after, over, own, significance, test)
     say(f"{name} · {_concluded(findings)}")
     return write_table(findings_table(findings), into=Findings)
-
-
-def _under_noise(
-    called: str,
-    noisy: Artifact[Samples],
-    predictions: Artifact[Predictions],
-    samples: Artifact[Samples],
-    truth: Mapping[str, int],
-) -> list[Answers]:
-    """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
-    known = collect(samples, ["id"])
-    rows = collect(noisy, ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
-    answers = answers_under_noise(rows, collect(predictions, ["id", "predicted"]), known)
-    last = max(answer.condition.severity for answer in answers)
-    ids = known["id"].to_pylist()
-    highest = [answer for answer in answers if answer.condition.severity == last]
-    trials = [
-        answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called) for answer in highest
-    ]
-    if len(highest) > 1:
-        worst, right = highest[0].predicted, np.array([truth[sample] for sample in ids])
-        for answer in reversed(highest):  # so that of several wrong answers the first stands
-            worst = np.where(answer.predicted != right, answer.predicted, worst)
-        trials.append(answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False))
-    return trials
 
 
 def _concluded(findings: Sequence[Finding]) -> str:

@@ -193,34 +193,6 @@ def index_sentences(file: SourceFile, content: BinaryIO, columns: Places, start:
     return FileIndex(file.name, file.format, count, size - start, text, (plain, bare), shape)
 
 
-def iob_rows(
-    data: bytes, columns: Places, convention: str, shape: Shape, file: str, line: int, wanted: tuple[str, ...]
-) -> Rows:
-    """The sentences of a run of bytes; those with a line that is no word with its tag are turned away, by that line."""
-    rejects, kept, places = [], [], []
-    part, document = split_of(file), None
-    for sentence in sentences_in(iter(_LINES.findall(data)), 0, line):
-        if shape.documents and sentence.opens:
-            document = f"{file}:{sentence.first}"
-        try:
-            cells, width = _cells(sentence, columns)
-            if width != shape.width:
-                mismatch = f"{plural(width, 'column')} where most sentences of the file have {shape.width}"
-                raise LineError(sentence.first, f"{mismatch}: {shown(_text(sentence.texts[0], sentence.first))}")
-            tags = as_iob2(letters_of([tag for _, tag in cells]), convention)
-        except LineError as fault:
-            rejects.append(Reject(file, fault.line, str(fault), fault.column))
-        except TagError as fault:
-            rejects.append(Reject(file, sentence.first + fault.place, str(fault), TAGS))
-        else:
-            kept.append(([word for word, _ in cells], tags, part, document))
-            places.append(sentence.first)
-    types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string(), DOCUMENT_COLUMN: pa.string()}
-    arrays = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
-    table = {name: arrays[name] for name in wanted}
-    return Rows(file, pa.table(table), np.array(places, dtype=np.int64), tuple(rejects))
-
-
 def split_of(name: str) -> str | None:
     """The part of the data that a file's name says it is: train, valid or test; None where it says none, or two.
 
@@ -305,9 +277,31 @@ def index_iob(file: SourceFile, layout: Layout) -> FileIndex:
 
 
 def read_iob(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
-    """The sentences of a span, with their tags in IOB2."""
+    """The sentences of a span, with their tags in IOB2; those with a line that is no word with its tag are turned away,
+    by that line."""
     shape, columns = reading.shapes[span.name], reading.layout.iob_columns
-    return iob_rows(bytes_of(span, reading), columns, reading.convention, shape, span.name, span.first, needed)
+    rejects, kept, places = [], [], []
+    part, document = split_of(span.name), None
+    for sentence in sentences_in(iter(_LINES.findall(bytes_of(span, reading))), 0, span.first):
+        if shape.documents and sentence.opens:
+            document = f"{span.name}:{sentence.first}"
+        try:
+            cells, width = _cells(sentence, columns)
+            if width != shape.width:
+                mismatch = f"{plural(width, 'column')} where most sentences of the file have {shape.width}"
+                raise LineError(sentence.first, f"{mismatch}: {shown(_text(sentence.texts[0], sentence.first))}")
+            tags = as_iob2(letters_of([tag for _, tag in cells]), reading.convention)
+        except LineError as fault:
+            rejects.append(Reject(span.name, fault.line, str(fault), fault.column))
+        except TagError as fault:
+            rejects.append(Reject(span.name, sentence.first + fault.place, str(fault), TAGS))
+        else:
+            kept.append(([word for word, _ in cells], tags, part, document))
+            places.append(sentence.first)
+    types = {TOKENS: WORDS, TAGS: WORDS, SPLIT: pa.string(), DOCUMENT_COLUMN: pa.string()}
+    arrays = {name: pa.array([row[at] for row in kept], kind) for at, (name, kind) in enumerate(types.items())}
+    table = {name: arrays[name] for name in needed}
+    return Rows(span.name, pa.table(table), np.array(places, dtype=np.int64), tuple(rejects))
 
 
 IOB = ReaderChoice("iob", iob_columns, index_iob, read_iob)

@@ -233,7 +233,12 @@ def index_records(
             marks.append(np.array([[count, *pending]], dtype=np.int64))
             count, pending = count + 1, None
         starts, lines = scanner.feed(chunk)
-        last = _require_bearable(last, starts, lines, scanner.offset, file_name)
+        sizes = np.diff(np.concatenate([np.array(last[:1], np.int64), starts]), append=scanner.offset)
+        longest = int(sizes.argmax())
+        require_record(int(sizes[longest]), file_name, last[1] if longest == 0 else int(lines[longest - 1]))
+        last = (
+            (int(starts[-1]), int(lines[-1])) if len(starts) else last
+        )  # the record that goes on behind what was read
         if len(starts) and int(starts[-1]) == scanner.offset:
             pending = (int(starts[-1]), int(lines[-1]))
             starts, lines = starts[:-1], lines[:-1]
@@ -248,18 +253,6 @@ def index_records(
         )
     records = count if scanner.offset > start else 0
     return TextIndex(size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0])
-
-
-def _require_bearable(
-    last: tuple[int, int], starts: Offsets, lines: Offsets, offset: int, file_name: str
-) -> tuple[int, int]:
-    """The start and the line of the record that goes on behind what was read, every one before it seen to be short."""
-    begins = np.concatenate([np.array(last[:1], np.int64), starts])
-    sizes = np.diff(begins, append=offset)
-    longest = int(sizes.argmax())
-    line = last[1] if longest == 0 else int(lines[longest - 1])
-    require_record(int(sizes[longest]), file_name, line)
-    return (int(starts[-1]), int(lines[-1])) if len(starts) else last
 
 
 def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offsets, Offsets]:

@@ -107,7 +107,10 @@ def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: 
         raise ValueError("votes won must lie between none and all of the votes cast")
     first = s[:_LOOKED_AT]  # only where values repeat is it worth looking for equal pairs
     if len(np.unique(first)) < len(first) / 2:
-        cast, won, where = _distinct_pairs(n, s)
+        values, width = pc.dictionary_encode(pa.array(s)), int(n.max()) + 1
+        pairs = pc.dictionary_encode(pa.array(values.indices.to_numpy().astype(np.int64) * width + n))
+        distinct, where = pairs.dictionary.to_numpy(), pairs.indices.to_numpy()
+        cast, won = distinct % width, values.dictionary.to_numpy()[distinct // width]
         return Bounds(lower_bounds(cast, won, alpha)[where], (1 - lower_bounds(cast, cast - won, alpha))[where])
     return Bounds(lower_bounds(n, s, alpha), 1 - lower_bounds(n, n - s, alpha))
 
@@ -125,14 +128,3 @@ def interval_table(labels: pa.Table, alpha: float) -> pa.Table:
     }
     columns = {name: made[name] if name in made else labels.column(name) for name in Intervals.schema.names}
     return pa.table(columns, schema=Intervals.schema)
-
-
-def _distinct_pairs(
-    n: npt.NDArray[np.int64], s: npt.NDArray[np.float64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The distinct (n, s), and which of them each element is."""
-    values = pc.dictionary_encode(pa.array(s))
-    width = int(n.max()) + 1
-    pairs = pc.dictionary_encode(pa.array(values.indices.to_numpy().astype(np.int64) * width + n))
-    distinct = pairs.dictionary.to_numpy()
-    return distinct % width, values.dictionary.to_numpy()[distinct // width], pairs.indices.to_numpy()

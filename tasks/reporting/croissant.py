@@ -5,6 +5,7 @@ engines and loaders understand it.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,25 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-# The context that the Croissant 1.0 specification asks every file to carry, word for word.
-_NOT_OF_CROISSANT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "sc": "https://schema.org/",
-}
-_TERMS = (
-    "@language @vocab citeAs column conformsTo cr rai data dataType dct equivalentProperty examples extract field "
-    "fileProperty fileObject fileSet format includes isLiveDataset jsonPath key md5 parentField path recordSet "
-    "references regex repeated replace samplingRate sc separator source subField transform "
-)
-CONTEXT: dict[str, Any] = {term: _NOT_OF_CROISSANT.get(term, f"cr:{term}") for term in _TERMS.split()}
+from assay.data.templates import filled
+
+CONTEXT: dict[str, Any] = json.loads(filled("croissant_context.json"))
+"""The context that the Croissant 1.0 specification asks every file to carry, word for word."""
 
 _TYPES = (
     (pa.types.is_boolean, "Boolean"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +30,6 @@ from assay.tasks.weak_labels.labelers import (
     FEWEST_FUNCTIONS,
     Labeler,
     LabelerChoice,
-    Options,
     default_class,
     is_learnable,
     labeler_from,
@@ -87,7 +86,22 @@ def train_labeler(
             settings = settings.model_copy(update={"class_balance": shares})
         trained = _untrained_labeler(choice, heard.functions)
         if choice.learn is not None:
-            trained = _learned(heard, votes, settings, choice, choice.learn)
+            if choice.most_classes is not None and heard.classes > choice.most_classes:
+                raise InputError(
+                    f"The labeler {choice.word} tells {choice.most_classes} classes apart, and there are "
+                    f"{heard.classes}: take it out of weak_labels.labelers; dawid-skene takes any number."
+                )
+            estimated, p_value = settings.class_balance == "estimated" and is_learnable(heard), None
+            if estimated or choice.by_pattern:
+                asked: dict[str, Any] = {"functions": list(heard.functions), "one_in": -(-heard.n // PATTERN_ROWS)}
+                heard = with_patterns(heard, reduce_partitions(count_patterns, votes, reuse=Reuse(), **asked))
+            if estimated and heard.patterns is not None:
+                balanced, p_value = estimated_balance(heard.patterns, heard.classes, settings.epochs)
+                settings = settings.model_copy(update={"class_balance": balanced or "uniform"})
+            if choice.load is not None:
+                with waiting():
+                    choice.load()
+            trained = replace(choice.learn(heard, settings), equal_p=p_value)
     balance = "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
     if trained.balance is not None:
         how = "given" if trained.equal_p is None else "estimated"
@@ -149,34 +163,6 @@ def _heard(counts: VoteCounts, panel: Artifact[Panel] | None, functions: str) ->
     if functions == "panel" and panel is None:
         raise InputError("There is no panel to label with; add a pruning stage to the pipeline, or use all functions.")
     return counts.of(counts.functions if panel is None else _functions(panel, functions))
-
-
-def _learned(
-    heard: VoteCounts,
-    votes: Artifact[Votes],
-    settings: WeakLabelling,
-    choice: LabelerChoice,
-    learn: Callable[[VoteCounts, Options], Labeler],
-) -> Labeler:
-    """What a labeler learns, given how frequent the classes are, as they are named or as the votes tell it."""
-    if choice.most_classes is not None and heard.classes > choice.most_classes:
-        raise InputError(
-            f"The labeler {choice.word} tells {choice.most_classes} classes apart, and there are {heard.classes}: "
-            "take it out of weak_labels.labelers; dawid-skene takes any number."
-        )
-    estimated, p_value = settings.class_balance == "estimated" and is_learnable(heard), None
-    if estimated or choice.by_pattern:
-        one_in = -(-heard.n // PATTERN_ROWS)
-        functions = list(heard.functions)
-        merged = reduce_partitions(count_patterns, votes, reuse=Reuse(), functions=functions, one_in=one_in)
-        heard = with_patterns(heard, merged)
-    if estimated and heard.patterns is not None:
-        shares, p_value = estimated_balance(heard.patterns, heard.classes, settings.epochs)
-        settings = settings.model_copy(update={"class_balance": shares or "uniform"})
-    if choice.load is not None:
-        with waiting():
-            choice.load()
-    return replace(learn(heard, settings), equal_p=p_value)
 
 
 def _untrained_labeler(choice: LabelerChoice, functions: tuple[str, ...]) -> Labeler:

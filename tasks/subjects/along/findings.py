@@ -180,7 +180,14 @@ def along_findings(
             findings += _shares(ordered, circumstance, datasets)
         unit = CONCLUDED if concluded and circumstance.of in (CLEAN, WEAK) else COMPARED
         generator = seeds.generator(f"{circumstance.of}, {circumstance.group}")
-        findings += _order_trend(ordered, circumstance, significance, unit, only_decided, generator)
+        # Whether right answers gather at the easy end: `along.auc` and `along.trend_p`.
+        kept = ordered.decided[circumstance.places] if only_decided else slice(None)
+        places, right = circumstance.places[kept], circumstance.right[kept]
+        patterns = None if ordered.patterns is None else ordered.patterns[places]
+        tested = order_test(ordered.scores[places], right, patterns, ordered.clusters[places], generator)
+        for row in trend_findings("along", tested, significance, unit):
+            verdict = row.verdict.replace("no label is", "no answer is")
+            findings.append(replace(row, of=circumstance.of, group=circumstance.group, verdict=verdict))
     return [replace(finding, subject=subject) for finding in findings]
 
 
@@ -201,25 +208,6 @@ def _shares(ordered: OrderedSamples, circumstance: Circumstance, datasets: int) 
     of, right = circumstance.of, circumstance.right
     there = [(group_of(circumstance.group, cut), chosen) for cut, chosen in cuts if chosen.any()]
     return [share_by(ACCURACY, right[chosen], clusters[chosen], of=of, group=group) for group, chosen in there]
-
-
-def _order_trend(
-    ordered: OrderedSamples,
-    circumstance: Circumstance,
-    significance: float,
-    unit: str,
-    only_decided: bool,
-    generator: np.random.Generator,
-) -> list[Finding]:
-    """Whether right answers gather at the easy end: `along.auc` and `along.trend_p`."""
-    kept = ordered.decided[circumstance.places] if only_decided else slice(None)
-    places, right = circumstance.places[kept], circumstance.right[kept]
-    patterns = None if ordered.patterns is None else ordered.patterns[places]
-    tested = order_test(ordered.scores[places], right, patterns, ordered.clusters[places], generator)
-    rows = trend_findings("along", tested, significance, unit)
-    of, group = circumstance.of, circumstance.group
-    verdicts = (row.verdict.replace("no label is", "no answer is") for row in rows)
-    return [replace(row, of=of, group=group, verdict=verdict) for row, verdict in zip(rows, verdicts, strict=True)]
 
 
 GAIN, GAIN_TREND = "along.gain", "along.gain_trend_p"

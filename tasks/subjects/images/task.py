@@ -283,7 +283,29 @@ def trained(
         (best,) = snapshots.kept.values()
         load_state(model.network, best, model.name)
         snapshots.kept.clear()
-    card = _card(model, lessons, options, subject, classes) | dict(about or {})
+    channels, height, width = lessons.images.shape[1:]
+    card = {
+        "kind": "network",
+        "network": subject.settings.network,
+        "width": subject.settings.width,
+        "parameters": sum(weights.numel() for weights in model.network.parameters()),
+        "classes": len(classes),
+        "class_names": list(classes),
+        "multilabel": model.multilabel,
+        "channels": channels,
+        "height": height,
+        "image_width": width,
+        "size": model.crop or min(height, width),
+        "mean": list(model.mean),
+        "std": list(model.std),
+        "normalisation": normalisation_in_words(subject),
+        "softmaxed": model.softmaxed,
+        "train": None if options is None else options.model_dump(mode="json"),
+        "training_samples": 0 if options is None else len(lessons.ids),
+        "fingerprint": subject.fingerprint,
+        **({} if subject.source is None else model.network.about),
+        **(about or {}),
+    }
     encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
     return {CARD: encoded, WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)
 
@@ -319,34 +341,3 @@ def _stays_within(model: ImageModel, shape: tuple[int, ...]) -> bool:
     with torch.inference_mode():
         output = model.network(model.window(wild.to(model.device)))
     return bool(((output >= 0) & (output <= 1)).all())
-
-
-def _card(
-    model: ImageModel,
-    lessons: LabelledImages,
-    options: Training | None,
-    subject: ResolvedSubject,
-    classes: Sequence[str],
-) -> dict[str, Any]:
-    channels, height, width = lessons.images.shape[1:]
-    return {
-        "kind": "network",
-        "network": subject.settings.network,
-        "width": subject.settings.width,
-        "parameters": sum(weights.numel() for weights in model.network.parameters()),
-        "classes": len(classes),
-        "class_names": list(classes),
-        "multilabel": model.multilabel,
-        "channels": channels,
-        "height": height,
-        "image_width": width,
-        "size": model.crop or min(height, width),
-        "mean": list(model.mean),
-        "std": list(model.std),
-        "normalisation": normalisation_in_words(subject),
-        "softmaxed": model.softmaxed,
-        "train": None if options is None else options.model_dump(mode="json"),
-        "training_samples": 0 if options is None else len(lessons.ids),
-        "fingerprint": subject.fingerprint,
-        **({} if subject.source is None else model.network.about),
-    }

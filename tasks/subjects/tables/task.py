@@ -79,7 +79,14 @@ def train_subject(
     if subject.kind != "logistic":
         return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
     names = class_names(collect(classes, None))
-    inputs = _teaching(samples, labels, subject)
+    inputs: list[Artifact[Any]] = [samples]
+    if subject.settings.train_on != "gold":
+        if labels is None:
+            raise InputError(
+                "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and "
+                "`weak_labels`, or set `train_on: gold`."
+            )
+        inputs.append(labels)
     surveyed = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
     targets, (features,) = surveyed["targets"], surveyed["features"]
     require_teachable(targets, subject.settings.train_on, names)
@@ -221,20 +228,6 @@ def _predicted(
         function, samples, into=Predictions, reuse=Reuse() if subject.is_known_whole else None, **constants
     )
     return predictions
-
-
-def _teaching(
-    samples: Artifact[Samples], labels: Artifact[WeakLabels] | None, subject: ResolvedSubject
-) -> tuple[Artifact[Any], ...]:
-    """What the subject learns from: the samples with their gold, or together with their weak labels."""
-    if subject.settings.train_on == "gold":
-        return (samples,)
-    if labels is None:
-        raise InputError(
-            "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and "
-            "`weak_labels`, or set `train_on: gold`."
-        )
-    return samples, labels
 
 
 def _card_of_trained(

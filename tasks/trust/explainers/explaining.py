@@ -102,10 +102,13 @@ def explain_rows(
     if not rows.num_rows:
         return explanations_table(rows, [], settings)
     model, again = load_text_model(subject, files, classes), f"\0{repeat}" if repeat else ""
-    explanations = [
-        _explained(model, row["id"], row["text"], row["predicted"], settings, seeds.generator(f"{row['id']}{again}"))
-        for row in rows.to_pylist()
-    ]
+    explanations = []
+    for row in rows.to_pylist():
+        sample, generator = row["id"], seeds.generator(f"{row['id']}{again}")
+        try:
+            explanations.append(explain(model, row["text"], row["predicted"], settings, generator))
+        except UnusableTextError as fault:
+            raise InputError(f"{fault.reason} when words are dropped from the text of sample {sample!r}.") from fault
     return explanations_table(rows, explanations, settings)
 
 
@@ -123,12 +126,3 @@ def explanations_table(rows: pa.Table, explanations: list[Explanation], settings
         "read_words": pa.array([explanation.read_words for explanation in explanations], pa.int32()),
     }
     return pa.table(columns).select([*Explanations.schema.names, "text_words", "read_words"])
-
-
-def _explained(
-    model: TextModel, sample: str, text: str, target: int, settings: Explaining, generator: np.random.Generator
-) -> Explanation:
-    try:
-        return explain(model, text, target, settings, generator)
-    except UnusableTextError as fault:
-        raise InputError(f"{fault.reason} when words are dropped from the text of sample {sample!r}.") from fault
