@@ -219,7 +219,11 @@ def export_run(
     ours = [found for found in findings_of(store, record) if found.of in ("ours", "") and found.group in (chosen, "")]
     verdict = verdict_in_words([found for found in ours if found.stage == "ordering"])
     with appearing_whole(target) as draft:
-        files = _write_tables(draft, folder)
+        last = len(folder.sizes)
+        files = [_write(draft, "curated.parquet", folder.whole, "the whole order, easiest first")]
+        for number in range(1, last + 1):
+            about = f"D{number} of {last}: the easiest {number / last:.0%} of the order"
+            files.append(_write(draft, f"D{number}.parquet", folder.dataset(number), about))
         card = data_card(record, folder, title, chosen, licence, verdict)
         (draft / "README.md").write_text(card, encoding="utf-8")
         described = {
@@ -266,15 +270,6 @@ def appearing_whole(target: Path) -> Iterator[Path]:
     finally:
         if draft is not None:
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _write_tables(folder: Path, curated: CuratedFolder) -> list[ExportedFile]:
-    last = len(curated.sizes)
-    files = [_write(folder, "curated.parquet", curated.whole, "the whole order, easiest first")]
-    for number in range(1, last + 1):
-        about = f"D{number} of {last}: the easiest {number / last:.0%} of the order"
-        files.append(_write(folder, f"D{number}.parquet", curated.dataset(number), about))
-    return files
 
 
 def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile:

@@ -183,7 +183,13 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
     with appearing_whole(target) as draft:
         pq.write_table(table, draft / "hardest.parquet", compression="zstd")
         (draft / "README.md").write_text(_hardest_card(record, chosen, hard, masked), encoding="utf-8")
-        _write_each(draft, hard)
+        # A PNG or a text file per sample, named by its place; of a masked text there is none.
+        for sample in hard:
+            name = f"{sample.place:04d}-{_UNSAFE.sub('_', sample.id)[:80]}"
+            if sample.png is not None:
+                (draft / f"{name}.png").write_bytes(sample.png)
+            elif sample.text:
+                (draft / f"{name}.txt").write_text(sample.text, encoding="utf-8")
     return f"{target}: the {plural(len(hard), 'sample')} that are hardest for {chosen}, hardest.parquet, README.md"
 
 
@@ -209,16 +215,6 @@ def _text_columns(settings: Mapping[str, Any]) -> dict[str, str]:
     """The column that each classifier of texts reads."""
     of_texts = [subject for subject in subjects_in(settings) if subject.get("classifier") is not None]
     return {str(subject["name"]): str(subject["text"]) for subject in of_texts}
-
-
-def _write_each(folder: Path, hard: Sequence[HardSample]) -> None:
-    """A PNG or a text file per sample, named by its place; of a masked text there is none."""
-    for sample in hard:
-        name = f"{sample.place:04d}-{_UNSAFE.sub('_', sample.id)[:80]}"
-        if sample.png is not None:
-            (folder / f"{name}.png").write_bytes(sample.png)
-        elif sample.text:
-            (folder / f"{name}.txt").write_text(sample.text, encoding="utf-8")
 
 
 def _hardest_card(record: RunRecord, subject: str, hard: Sequence[HardSample], masked: bool) -> str:

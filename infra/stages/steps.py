@@ -156,7 +156,14 @@ def count_partitions(step: StepWork) -> Any:
         raise_failures(bench, folded.failed)
         counted += [] if folded.value is None else [folded.value]  # where all failed that the run may do without
     bench.computed += len(todo)
-    _record_counts(bench, work, len(known))
+    # Keep in mind what was taken, and which counts lie there now for others to take.
+    bench.counts_taken += len(known)
+    bench.counts_looked_for += sum(bool(item.content) for item in work)
+    there = bench.run.store.folder.sizes(f"{bench.place}/counts") if any(item.content for item in work) else {}
+    for item in work:
+        if item.mark in there:
+            file = PartFile(item.mark, 0, "", there[item.mark])
+            bench.counted.append(Part(item.index, (file,), (), HERE, "cpu", 0.0, 0.0, content=item.content))
     return functools.reduce(merge, counted) if counted else None
 
 
@@ -227,14 +234,3 @@ def _known_counts(step: StepWork) -> dict[int, Any]:
             raise differs_error(bench, item, earlier[item.content].taken_from, "counts")
         bench.counts_verified += 1
     return known
-
-
-def _record_counts(bench: Workbench, work: Sequence[PartitionWork], taken: int) -> None:
-    """Keep in mind what was taken, and which counts lie there now for others to take."""
-    bench.counts_taken += taken
-    bench.counts_looked_for += sum(bool(item.content) for item in work)
-    there = bench.run.store.folder.sizes(f"{bench.place}/counts") if any(item.content for item in work) else {}
-    for item in work:
-        if item.mark in there:
-            file = PartFile(item.mark, 0, "", there[item.mark])
-            bench.counted.append(Part(item.index, (file,), (), HERE, "cpu", 0.0, 0.0, content=item.content))

@@ -195,9 +195,7 @@ def train_generator(
         devices = [torch.cuda.current_device()] if model.device == "cuda" else []
         total = []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(
-                seeds.integer(f"epoch {epoch}")
-            )  # dropout: a resumed epoch draws what it would have drawn
+            torch.manual_seed(seeds.integer(f"epoch {epoch}"))  # dropout: a resumed epoch draws the same
             for start in range(0, len(order), attack.batch_size):
                 rows = order[start : start + attack.batch_size]
                 clean = placed(lessons.pixels(rows), model.device)

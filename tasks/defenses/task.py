@@ -64,7 +64,12 @@ def defend_images(
 
     Its card says of which subject it was made, with which defence, and from where it started.
     """
-    require_defensible(defense, LABELS in training.column_names, subject.settings.name)
+    why = IMAGE_DEFENCES.of(defense).one_class
+    if (LABELS in training.column_names) and why:
+        others = " or ".join(f"`{choice.word}`" for choice in IMAGE_DEFENCES if not choice.one_class)
+        raise InputError(
+            f"{why}, and {subject.settings.name} answers with several labels per image: defend it by {others}."
+        )
     options, stops = defense.train or subject.settings.train or Training(), defense.stop == ("best",)
     if stops and not options.validation:
         raise InputError(
@@ -95,14 +100,6 @@ def defend_images(
         )
 
     return deterministically(learn, torch_device_here())
-
-
-def require_defensible(defense: Defence, multilabel: bool, subject: str) -> None:
-    """Raises where the defence is not made for what the subject answers with."""
-    why = IMAGE_DEFENCES.of(defense).one_class
-    if multilabel and why:
-        others = " or ".join(f"`{choice.word}`" for choice in IMAGE_DEFENCES if not choice.one_class)
-        raise InputError(f"{why}, and {subject} answers with several labels per image: defend it by {others}.")
 
 
 @stage(version=1, title="defend", draws=True, gpu=True)

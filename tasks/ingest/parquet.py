@@ -98,7 +98,11 @@ def parquet_rows(
     schema = pa.schema([target.field(column) for column in columns])
     tables = []
     with parquet_file(url, name) as parquet:
-        groups, first = _row_groups(parquet, start, stop)
+        # The row groups that hold rows `start` to `stop`, and the number of the first row in them.
+        sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
+        begins = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        groups = [i for i in range(len(sizes)) if begins[i] < stop and begins[i + 1] > start]
+        first = int(begins[groups[0]]) if groups else 0
         longest, held = _longest_repeated(parquet, groups, columns, url, name), 0
         at_once = max(1, min(batch_rows, _MOST_IN_BATCH // longest))
         for batch in parquet.iter_batches(batch_size=at_once, row_groups=groups, columns=columns):
@@ -160,14 +164,6 @@ def _unpacks(name: str, what: str) -> InputError:
         f"{name} unpacks {what} to more than {MOST_BYTES >> 30} GiB: name the columns to keep as `features`, or raise "
         "`compute.partitions`."
     )
-
-
-def _row_groups(parquet: pq.ParquetFile, start: int, stop: int) -> tuple[list[int], int]:
-    """The row groups that hold rows `start` to `stop`, and the number of the first row in them."""
-    sizes = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-    begins = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-    groups = [i for i in range(len(sizes)) if begins[i] < stop and begins[i + 1] > start]
-    return groups, int(begins[groups[0]]) if groups else 0
 
 
 def _whole(tables: list[pa.Table]) -> pa.Table:

@@ -85,21 +85,17 @@ def refer_to_rulebook(
     place, _, attribute = functions.partition(":")
     with blame_setting("functions", functions):
         if not place.endswith(".py") and not attribute and "." not in place:
-            place = _module_of_ours(functions)
+            known = sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(rulebooks.__path__))
+            if functions not in known:
+                raise InputError(
+                    f'There is no rulebook "{functions}" (your own rules are a file.py beside the pipelines file, or '
+                    f"module:object); {suggestion(functions, known)}"
+                )
+            place = f"{rulebooks.__name__}.{functions.replace('-', '_')}"
         code = refer_to_module(functions, place, beside or Path.cwd(), stands_on)
         reference = RulebookReference(functions, code, attribute or None)
         reference.load()
     return reference
-
-
-def _module_of_ours(name: str) -> str:
-    known = sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(rulebooks.__path__))
-    if name not in known:
-        raise InputError(
-            f'There is no rulebook "{name}" (your own rules are a file.py beside the pipelines file, or '
-            f"module:object); {suggestion(name, known)}"
-        )
-    return f"{rulebooks.__name__}.{name.replace('-', '_')}"
 
 
 @lru_cache(maxsize=32)

@@ -4,7 +4,7 @@ synthetic experiment shared out; all else is read from tables.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,19 +99,7 @@ def fresh_samples(
 
     If some hold the same image as those that are `held` to train or to be audited, the stage says how many.
     """
-    require_fresh(reduce_partitions(splits_in, samples, settings=evaluation)["splits"], evaluation, fresh)
-    apart = evaluation.model_copy(update={"split": fresh})
-    chosen: Artifact[Samples] = map_partitions(
-        rows_on_side, samples, into=Samples, name="chosen", side="evaluation", rule=Rule(apart, by_column=True)
-    )
-    dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
-    require_known(dense.rows - collect(dense, ["gold"])["gold"].null_count, "fresh")
-    say(f"{dense.rows} samples of the split {fresh}{_copies(dense, held)}")
-    return dense
-
-
-def require_fresh(splits: Collection[str], evaluation: Evaluation, fresh: str) -> None:
-    """Nothing, or why no samples of the split column's values can be the fresh ones."""
+    splits = reduce_partitions(splits_in, samples, settings=evaluation)["splits"]
     asked = f"`overfitting.translations.fresh: {fresh}`"
     if set(splits) == {""}:
         raise InputError(
@@ -123,6 +111,14 @@ def require_fresh(splits: Collection[str], evaluation: Evaluation, fresh: str) -
     if fresh not in splits:
         column, others = split_column(evaluation), sorted({*splits} - {evaluation.split, evaluation.train})
         raise InputError(f"{asked} is no value of the column {column!r}; {suggestion(fresh, others)}")
+    apart = evaluation.model_copy(update={"split": fresh})
+    chosen: Artifact[Samples] = map_partitions(
+        rows_on_side, samples, into=Samples, name="chosen", side="evaluation", rule=Rule(apart, by_column=True)
+    )
+    dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
+    require_known(dense.rows - collect(dense, ["gold"])["gold"].null_count, "fresh")
+    say(f"{dense.rows} samples of the split {fresh}{_copies(dense, held)}")
+    return dense
 
 
 def _copies(fresh: Artifact[Samples], held: Sequence[Artifact[Samples]]) -> str:

@@ -37,7 +37,10 @@ def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
     """
     import networkx as nx
 
-    twin_of = _twins(graph)
+    # For each node the first node with the same closed neighbourhood, often itself.
+    first: dict[bytes, int] = {}
+    closed = graph | np.eye(len(graph), dtype=np.bool_)
+    twin_of = np.array([first.setdefault(row.tobytes(), node) for node, row in enumerate(closed)], dtype=np.int64)
     firsts = np.unique(twin_of)
     without_twins = nx.from_numpy_array(graph[np.ix_(firsts, firsts)])
     counts = [0] * len(firsts)
@@ -54,13 +57,6 @@ def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
             for node in clique:
                 counts[node] += 1
     return np.asarray(np.array(counts, dtype=np.int64)[np.searchsorted(firsts, twin_of)])
-
-
-def _twins(graph: Graph) -> npt.NDArray[np.int64]:
-    """For each node the first node with the same closed neighbourhood, often itself."""
-    first: dict[bytes, int] = {}
-    closed = graph | np.eye(len(graph), dtype=np.bool_)
-    return np.array([first.setdefault(row.tobytes(), node) for node, row in enumerate(closed)], dtype=np.int64)
 
 
 Integers = npt.NDArray[np.int64]

@@ -59,7 +59,11 @@ def calibration_error(
     if not len(scores):
         return CalibrationError(*[float("nan")] * 4)
     codes = pooled(codes_of(groups))
-    places = _bins(scores, bins)
+    # The bin of each sample: by the middle of its ties' ranks, empty ones left out.
+    _, where, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = (2 * np.cumsum(counts) - counts)[where]  # twice the rank of the middle of the ties
+    places = middle * bins // (2 * max(len(scores), 1))
+    places = np.asarray(np.unique(places, return_inverse=True)[1], dtype=np.int64)
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
     sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
@@ -128,14 +132,6 @@ def brier(
     count = int(clusters.max(initial=-1)) + 1
     sizes = np.bincount(clusters, minlength=count).astype(np.float64)
     return bca_interval(ratio_of(np.bincount(clusters, lost, count).astype(np.float64), sizes), count, generator, level)
-
-
-def _bins(scores: Array, bins: int) -> npt.NDArray[np.int64]:
-    """The bin of each sample: by the middle of its ties' ranks, empty ones left out."""
-    _, where, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle = (2 * np.cumsum(counts) - counts)[where]  # twice the rank of the middle of the ties
-    places = middle * bins // (2 * max(len(scores), 1))
-    return np.asarray(np.unique(places, return_inverse=True)[1], dtype=np.int64)
 
 
 def _pairs(confidence: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Array, Array]:

@@ -441,7 +441,17 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
     if findings.get("success_rate", subject, attack) is not None:
         return ""
     if findings.blind(subject, attack):
-        return _blind_text(findings, subject, attack)
+        # That an attack has no rate since its vectors know no synonyms, by how much, and what to do.
+        spaces = findings.told_apart(subject, attack)
+        areas = "; ".join(
+            f"{space.group}: AUC {space.value:.2f} {interval(space.low, space.high, 'number', 2)}" for space in spaces
+        )
+        pairs = max((space.n or 0 for space in spaces), default=0)
+        return (
+            f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its "
+            "words would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or "
+            "MiniLM)."
+        )
     reasons = [
         (round((share.value or 0.0) * (share.n or 0)), share.group) for share in findings.skipped(subject, attack)
     ]
@@ -451,19 +461,6 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
     number = "" if texts is None else f" of {integer(texts.n)} texts"
     because = f" ({why})" if why else ""
     return f"{attack} could try nothing on any{number}{because}, which says nothing about {subject}."
-
-
-def _blind_text(findings: WordFindings, subject: str, attack: str) -> str:
-    """That an attack has no rate since its vectors know no synonyms, by how much, and what to do."""
-    spaces = findings.told_apart(subject, attack)
-    areas = "; ".join(
-        f"{space.group}: AUC {space.value:.2f} {interval(space.low, space.high, 'number', 2)}" for space in spaces
-    )
-    pairs = max((space.n or 0 for space in spaces), default=0)
-    return (
-        f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its words "
-        "would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or MiniLM)."
-    )
 
 
 def _rates_plot(findings: WordFindings) -> list[Block]:

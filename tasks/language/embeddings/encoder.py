@@ -58,7 +58,13 @@ class SentenceEncoder:
         require_network(folder)
         self._device = device or torch_device_here()
         self._network = self._read(folder).to(self._device).eval()
-        self._tokenizer = self._read_tokenizer(folder)
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._pad = int(self._network.config.pad_token_id or 0)
+        self._tokenizer = tokenizer
         self._longest = min(int(json.loads((folder / "config.json").read_text())["max_position_embeddings"]), 512)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -115,15 +121,6 @@ class SentenceEncoder:
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             reason = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {reason}") from fault
-
-    def _read_tokenizer(self, folder: Path) -> Any:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        self._pad = int(self._network.config.pad_token_id or 0)
-        return tokenizer
 
 
 class EncoderProvider:
