@@ -425,6 +425,10 @@ class Scored(ListedTable):
     """One row per pair of sentences: how similar people say they are (null where unknown), and a subject."""
 
 
+class PredictedNumbers(ListedTable):
+    """One row per sample: the number that a subject predicts, and the ends of its interval where it gives one."""
+
+
 class TermChanges(ListedTable):
     """One row per term of a sample, in reading order: what stood there, what stands there now, and what was done.
 

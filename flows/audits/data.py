@@ -195,14 +195,16 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
 
 
 def _no_predictions(pipeline: AuditRequest, types: pa.Schema) -> Iterator[MissingThing]:
-    """The columns of predictions that hold something else."""
-    from assay.tasks.subjects.predictions import require_codes
+    """The columns of predictions, or of what is predicted, that hold something else."""
+    from assay.tasks.subjects.predictions import require_codes, require_number
 
     for where, subject in placed_subjects(pipeline):
-        column = subject.predictions
-        if column is not None and column in types.names:
-            blamed = blame_setting("predictions", column)
-            yield from missing_if_fails(where, {}, blamed(partial(require_codes, types.field(column).type, column)))
+        require = require_codes if subject.predicts is None else require_number
+        for setting in ("predictions", "predicts"):
+            column = getattr(subject, setting)
+            if column is not None and column in types.names:
+                blamed = blame_setting(setting, column)
+                yield from missing_if_fails(where, {}, blamed(partial(require, types.field(column).type, column)))
 
 
 def _without(source: Source, missing: MissingThing) -> Source | None:

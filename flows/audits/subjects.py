@@ -88,7 +88,11 @@ def subject_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Ite
     on_tables = [each for each in meant if each.get("model") is not None or each.get("predictions") is not None]
     if not meant:
         return
-    if not on_tables:
+    if all(subject.get("predicts") is not None for subject in meant):
+        yield Clash(
+            (*where, "finding"), "is about classes, and a number is predicted: write regression.mae or regression.r2"
+        )
+    elif not on_tables:
         if of in ("gold", "weak") and gate.get("finding") not in LESSONS:
             yield Clash((*where, "of"), "is measured on tables only; for images and texts write clean")
         if isinstance(group, str) and re.fullmatch(r"D\d+", group):
@@ -136,8 +140,13 @@ def learners(pipeline: AuditRequest) -> list[Subject]:
 
 
 def of_tables(pipeline: AuditRequest) -> list[Subject]:
-    """The subjects that look at columns of numbers."""
-    return [subject for subject in pipeline.subjects if kind_of(subject).stages is None]
+    """The subjects that give columns of numbers a class."""
+    return [each for each in pipeline.subjects if kind_of(each).stages is None and each.predicts is None]
+
+
+def of_numbers(pipeline: AuditRequest) -> list[Subject]:
+    """The subjects that predict a number."""
+    return [subject for subject in pipeline.subjects if subject.predicts is not None]
 
 
 def libraries(pipeline: AuditRequest) -> Iterator[str]:
@@ -164,7 +173,8 @@ def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
         kind = kind_of(subject)
         steps = [(setting, f"the {kind.name} reads") for setting in kind.reads]
         steps += [(kind.held_against, f"the {kind.name} is held against")] if kind.held_against else []
-        steps += [("predictions", "the predictions are in"), ("features", "the model sees")]
+        steps += [("predictions", "the predictions are in"), ("predicts", "the model predicts")]
+        steps += [("features", "the model sees")]
         for setting, reader in steps:
             named = getattr(subject, setting) or ()
             if isinstance(named, str):

@@ -18,6 +18,7 @@ from assay.flows.audits.hardness import hardness_over
 from assay.flows.audits.images import CORRUPTIONS, DIAGNOSTICS, IMAGES, SMOOTHING
 from assay.flows.audits.overfitting import OVERFITTING
 from assay.flows.audits.people import PEOPLE
+from assay.flows.audits.regression import REGRESSION
 from assay.flows.audits.services import SERVICES
 from assay.flows.audits.slices import SLICES
 from assay.flows.audits.subjects import ALONG, SUBJECTS, TABLES
@@ -38,6 +39,7 @@ _SINGLE: tuple[AnyKind, ...] = (
     CURATION,
     ALONG,
     TABLES,
+    REGRESSION,
     SUBJECTS,
     IMAGES,
     CORRUPTIONS,

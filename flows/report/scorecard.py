@@ -16,7 +16,7 @@ from assay.tasks.reporting.report import red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
 
 CLEAN = "clean"
-SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r"}
+SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r", "regression.r2": "R²"}
 """What is scored by no share of right answers, and what the score is called."""
 _OVERFITTED = {"overfit": "shown", "underpowered": "too few samples"}
 
@@ -69,7 +69,7 @@ def attacked(findings: FindingIndex, subject: str, beside: Finding | None = None
     if left := strongest_attacks(findings).get(subject):
         return left
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
-    terms = [score for metric in SCORES for score in findings.select(metric, subject=subject)]
+    terms = [score for metric in ("ner.f1", "sts.pearson") for score in findings.select(metric, subject=subject)]
     return lowest(words or [score for score in terms if score.of != CLEAN])
 
 
@@ -103,7 +103,7 @@ QUESTIONS: Mapping[str, Callable[[FindingIndex, str], Finding | None]] = {
 
 def subjects_of(findings: FindingIndex) -> list[str]:
     """The subjects that a scorecard has rows for."""
-    stages = ("subject", "attack", "ner", "sts", "corruption", "trust", "overfitting")
+    stages = ("subject", "regression", "attack", "ner", "sts", "corruption", "trust", "overfitting")
     return [name for name in distinct(f.subject for stage in stages for f in findings.select(stage)) if name]
 
 
@@ -187,8 +187,8 @@ def _alone(findings: FindingIndex, finding: Finding) -> str:
 def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
     """Whether one constant answer gets as much, as far as this can tell: by the run's own test where it made one."""
     test = findings.get("subject.above_constant_p", *finding.about) if finding.metric == "subject.accuracy" else None
-    if test is not None:
-        return test.verdict != "better"
+    if test is not None or finding.metric == "regression.r2":
+        return not (test or finding).verdict.startswith("better")
     constant = constant_of(findings, finding)
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 
@@ -201,7 +201,7 @@ def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark |
         shown = _OVERFITTED.get(finding.verdict, finding.verdict)
         return Mark(shown, "bad" if shown == "shown" else "neutral", f"n = {integer(finding.n)}")
     share = finding.metric not in SCORES
-    value = percent(finding.value, 0) if share else number(finding.value, 2)
+    value = percent(finding.value, 0) if share else f"{SCORES[finding.metric]} {number(finding.value, 2)}"
     ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
     named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
     if (eps := eps_text(finding)) and not title.endswith(f"= {eps}"):

@@ -95,7 +95,8 @@ def bases_of(findings: FindingIndex) -> list[str]:
 def _beaten(findings: FindingIndex, _: str) -> Lines:
     """Subjects that are not shown to be better than one constant answer."""
     rights = {name: answer for name in subjects_of(findings) if (answer := clean(findings, name)) is not None}
-    beaten = {name: answer for name, answer in rights.items() if is_beaten(findings, answer)}
+    shares = (each for each in rights.items() if each[1].metric not in SCORES)
+    beaten = {name: answer for name, answer in shares if is_beaten(findings, answer)}
     if beaten:
         names, first = list(beaten), next(iter(beaten.values()))
         are, right = ("are", "") if len(names) > 1 else ("is", f" ({_share(first)})")
@@ -111,6 +112,16 @@ def _leaking(findings: FindingIndex, _: str) -> Lines:
         if leaked.value:
             text = f"{_share(leaked)} of the audited samples are nearly the same as one that trains"
             yield f"{text}: what is measured on them is no measure of new ones.", "bad"
+
+
+def _off(findings: FindingIndex, _: str) -> Lines:
+    """Subjects whose numbers are no better than one constant number, or whose intervals promise too much."""
+    for r2 in findings.select("regression.r2", of=CLEAN):
+        if is_beaten(findings, r2):
+            yield f"{r2.subject} is not shown to predict better than one constant number: R² {_score(r2)}.", "bad"
+    for held in findings.select("regression.coverage", of=CLEAN):
+        if held.verdict.startswith("less"):
+            yield f"The intervals of {held.subject} hold {_share(held)} of the true numbers, {held.verdict}.", "bad"
 
 
 def _suffering(findings: FindingIndex, base: str) -> Lines:
@@ -348,6 +359,7 @@ def _right(findings: FindingIndex, base: str) -> Lines:
 _ABOUT = (
     _leaking,
     _beaten,
+    _off,
     _suffering,
     _lost,
     _costly,
@@ -380,7 +392,7 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
 
     for base in bases_of(findings):
         answer = clean(findings, base)
-        if answer is not None and is_beaten(findings, answer):
+        if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
             better = f"Train {base} longer or on more samples (train.epochs, where Assay trains it)."
             if _in_words(findings, base):
                 better = (

@@ -117,12 +117,12 @@ def _require_classes(label: Column | None, look: Look) -> None:
     if label is None or (label.distinct <= MOST_VALUES and (label.whole or label.holds == "words")):
         return
     if label.holds == "numbers":
-        bound = f"{label.half:.6g}"
+        name, above = label.name, f"df['high'] = df['{label.name}'] > {label.half:.6g}"
         raise InputError(
-            f"{label.name} holds numbers ({label.distinct:,} different in {look.looked_at:,} rows), and audits are of "
-            f"classes: what can be audited is on which side of a bound it lies, of its median say. Write that into a "
-            f"column of its own (df['high'] = df['{label.name}'] > {bound}), leave {label.name} itself out, and give "
-            "--label high."
+            f"{name} holds numbers ({label.distinct:,} different in {look.looked_at:,} rows), and what is written here "
+            f"is of classes. A model that predicts {name} is audited with `score: {name}` in the source and `subjects: "
+            f"[{{name: ours, model: model.py:predict, predicts: {name}}}]` (docs/regression.md). Of classes, take on "
+            f"which side of its median it lies, as a column ({above}); leave {name} out, and give --label high."
         )
     if not 2 <= label.distinct <= min(_MOST_CLASSES, look.rows // 2):
         raise InputError(

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from assay.data.schemas import Classes, Findings, Predictions, Samples, Scored, SubjectFiles, Tagged
+from assay.data.schemas import Classes, Findings, PredictedNumbers, Predictions, Samples, Scored, SubjectFiles, Tagged
 from assay.infra.stages.partitions import Tallied
 from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact, Table
@@ -148,6 +148,12 @@ def _of_columns() -> Predicting[Predictions]:
     return Predicting(predict_samples, predict_own)
 
 
+def _of_numbers() -> Predicting[PredictedNumbers]:
+    from assay.tasks.subjects.numbers.task import predict_numbers, predicted_numbers
+
+    return Predicting(predict_numbers, predicted_numbers, by_class=False)
+
+
 KINDS = (
     SubjectKind("model", "columns of numbers", always_trained=KNOWN["model"]),
     SubjectKind("network", "images", trainable=True, builders=True, stages=_of_images),
@@ -192,4 +198,4 @@ def stages_of(subject: Subject) -> AnyStages:
 
 def asked_by(subject: Subject) -> Predicting[Any]:
     """How a subject of any kind is asked about samples."""
-    return (kind_of(subject).stages or _of_columns)()
+    return (kind_of(subject).stages or (_of_columns if subject.predicts is None else _of_numbers))()

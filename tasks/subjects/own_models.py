@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -108,46 +108,57 @@ def predict_with_own(
     table: pa.Table, *, code: Asked, weights: bytes | None, features: tuple[str, ...] | None, classes: Sequence[str]
 ) -> pa.Table:
     """Predictions for a partition of the samples; the model never sees their gold labels."""
-    who = f'The model "{code.written}"'
-    predict = predictor(code, weights, features)
-    chosen = features is not None and weights is None and isinstance(code, CodeReference)  # others choose themselves
-    seen = table.select(features) if chosen else table.drop_columns(["gold"])
-    ids = table["id"].to_pylist()
-    outputs = [
-        _predict_block(predict, seen.slice(start, BLOCK), ids[start : start + BLOCK], classes, code, who)
-        for start in range(0, table.num_rows, BLOCK)
-    ]
-    return predictions_table(table["id"], np.concatenate(outputs) if outputs else np.zeros((0, len(classes))))
+    predict, checked = predictor(code, weights, features), partial(checked_probabilities, classes=classes)
+    answers = answers_by_row(table, predict, code, features if weights is None else None, ("gold",), checked)
+    return predictions_table(table["id"], answers if table.num_rows else np.zeros((0, len(classes))))
 
 
-def _predict_block(
-    predict: Predictor, block: pa.Table, ids: Sequence[str], classes: Sequence[str], code: Asked, who: str
+def answers_by_row(
+    table: pa.Table,
+    predict: Predictor,
+    code: Asked,
+    features: tuple[str, ...] | None,
+    hidden: Sequence[str],
+    checked: Callable[..., Matrix],
 ) -> Matrix:
-    rows = asked_at_once(range(block.num_rows), BLOCK, code)
-    padded_ids = [ids[row] for row in rows]
-    where = f"on the samples {ids[0]!r} to {ids[-1]!r}"
-    with faults_in_words(lambda fault: f"{who} raised {code.raised(fault)} {where}."), code.at_work("model"):
-        output = predict(block.take(pa.array(rows)))
-    return checked_probabilities(output, padded_ids, classes, who)[: len(ids)]
+    """What a model answers for a partition of the samples, [n, k], each block checked as `checked(output, ids, who=…)`;
+    it sees the `features`, or all columns but those `hidden`."""
+    who, ids = f'The model "{code.written}"', table["id"].to_pylist()
+    chosen = features is not None and isinstance(code, CodeReference)  # others choose themselves
+    seen = table.select(features) if chosen else table.drop_columns(hidden)
+
+    def block(rows: range) -> Matrix:
+        asked = asked_at_once(rows, BLOCK, code)
+        where = f"on the samples {ids[rows[0]]!r} to {ids[rows[-1]]!r}"
+        with faults_in_words(lambda fault: f"{who} raised {code.raised(fault)} {where}."), code.at_work("model"):
+            output = predict(seen.take(pa.array(asked)))
+        return checked(output, [ids[row] for row in asked], who=who)[: len(rows)]
+
+    blocks = [block(range(table.num_rows)[start : start + BLOCK]) for start in range(0, table.num_rows, BLOCK)]
+    return np.concatenate(blocks) if blocks else np.zeros((0, 0))
 
 
 @lru_cache(maxsize=4)
-def predictor(code: Asked, weights: bytes | None, features: tuple[str, ...] | None) -> Predictor:
-    """What a model of the user's predicts with; raises in words where it cannot be built."""
+def predictor(
+    code: Asked, weights: bytes | None, features: tuple[str, ...] | None, method_name: str = "predict_proba"
+) -> Predictor:
+    """What a model of the user's predicts with; raises in words where it cannot be built. One that predicts a number
+    has the method `predict`."""
     model = code.load()
-    method = getattr(model, "predict_proba", None)
+    method = getattr(model, method_name, None)
     if isinstance(model, type) and (method is not None or weights is None):
         raise InputError(f'The model "{code.written}" is a class: name an object of it, or a function that makes one.')
     if callable(method):
         return _without_weights(method, code, weights)
     if not callable(model):
         raise InputError(
-            f'The model "{code.written}" is a {type(model).__name__}, expected an object with predict_proba(table), a '
+            f'The model "{code.written}" is a {type(model).__name__}, expected an object with {method_name}(table), a '
             "function of a table, or a function without arguments that builds a Torch module."
         )
     if _wanted_arguments(model) > 0:
         return _without_weights(model, code, weights)
-    return _torch_predictor(model, code, weights, features)
+    predict = _torch_predictor(model, code, weights, features)
+    return predict if method_name == "predict" else lambda table: as_probabilities(predict(table))
 
 
 def _without_weights(function: Predictor, code: Asked, weights: bytes | None) -> Predictor:
@@ -161,7 +172,7 @@ def _without_weights(function: Predictor, code: Asked, weights: bytes | None) ->
 
 def _torch_predictor(
     build: Callable[[], object], code: Asked, weights: bytes | None, features: tuple[str, ...] | None
-) -> Predictor:
+) -> Callable[[pa.Table], Matrix]:
     import torch
 
     if weights is None:
@@ -190,7 +201,7 @@ def _torch_predictor(
             raise InputError(
                 f'The Torch module of "{code.written}" returned {type(output).__name__}, expected a tensor.'
             )
-        return as_probabilities(output.to(torch.float64).numpy())
+        return np.asarray(output.to(torch.float64).numpy())
 
     return predict
 

@@ -28,7 +28,7 @@ Way = Literal["small-bert", "minilm-linear", "small-tagger", "small-scorer", "mi
 # What a subject's predictions depend on, by its kind; its name is not among it, so renaming one computes nothing.
 _MATTERS: dict[str, set[str]] = {
     "logistic": {"model", "features", "train_on", "folds"},
-    "own": {"features"},
+    "own": {"features", "predicts", "interval"},
     "predictions": {"predictions"},
     "network": {"network", "width", "mean", "std", "train", "block"},
     "classifier": {"text", "train"},
@@ -156,7 +156,7 @@ def _resolve_module(settings: Subject, written: str, beside: Path) -> ResolvedSu
         return ResolvedSubject(settings, weights=weights)
     code = refer_to_code(written, beside, settings)
     if settings.kind == "model":
-        predictor(code, weights, settings.features)
+        predictor(code, weights, settings.features, "predict_proba" if settings.predicts is None else "predict")
     else:
         code.load()
     return ResolvedSubject(settings, code, weights)

@@ -89,7 +89,8 @@ ONLY_ABOUT: dict[str, tuple[KindName, ...]] = {
     **dict.fromkeys(("tokens", "tags"), ("tagger",)),
     **dict.fromkeys(("pair", "score"), ("scorer",)),
     "train": ("network", "classifier", "tagger", "scorer"),
-    **dict.fromkeys(("features", "folds"), ("model",)),
+    **dict.fromkeys(("features", "folds", "interval"), ("model",)),
+    "predicts": ("model", "predictions"),
 }
 """Settings of a subject that are about some kinds alone."""
 
@@ -233,6 +234,16 @@ class Subject(StandsOn):
     score: str = Field(default="score", min_length=1)
     """The column of scores that `scorer` should give; left out, the one of `source.score`."""
 
+    predicts: str | None = Field(
+        default=None, min_length=1, exclude_if=lambda column: column is None, examples=["price"]
+    )
+    """The column of true numbers that a regression `model` (its `predict`, or a function) or `predictions` are held
+    against. The model never sees that column."""
+
+    interval: float | None = Field(default=None, gt=0, lt=1, exclude_if=lambda level: level is None, examples=[0.9])
+    """How often the intervals of a regression model should hold the truth. It then gives three numbers a sample: the
+    prediction, and the lower and upper end of its interval."""
+
     train: Training | None = None
     """How it is trained; left out, it comes as it is, or with `weights`. Taggers and scorers that Assay names are
     always trained."""
@@ -331,9 +342,21 @@ class Subject(StandsOn):
             yield "is trained on windows of its images: `crop` says how large"
         if train is not None and kind in ("classifier", "tagger", "scorer") and ":" in self.named:
             yield f"has `train`, but its {kind} comes as it is: leave it out"
+        yield from self._against_regression()
         if self.features is not None and len(set(self.features)) < len(self.features):
             twice = min(name for name in self.features if self.features.count(name) > 1)
             yield f"lists the feature {twice!r} more than once"
+
+    def _against_regression(self) -> Iterator[str]:
+        """What does not fit a subject that predicts a number, or one that does not."""
+        if self.predicts is None:
+            if self.interval is not None:
+                yield "has `interval`, which is about regression: say with `predicts` which column it predicts"
+            return
+        if self.model == "logistic" or address_of(self.model or "") is not None:
+            yield f"has `predicts`, and {self.named} is asked for classes: name a function of yours (model.py:predict)"
+        if self.predicts in ("id", "gold", self.predictions, *(self.features or ())):
+            yield f"is held against {self.predicts!r}, so that it may neither see nor be that column"
 
 
 TAGGING = {
