@@ -383,9 +383,6 @@ def _in_words(findings: FindingIndex, base: str) -> bool:
     return bool(own or (len(bases_of(findings)) == 1 and findings.select("services.unparsed")))
 
 
-_MORE_SAMPLES = "Audit more samples (a higher evaluation.limit, or more data)."
-
-
 def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     """Settings that would tell more, the one that tells most first."""
     from assay.tasks.attacks.red_flags import FLAGS
@@ -409,12 +406,12 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
         yield f"Before the attacks are believed: {FLAGS.get(flag.of, ('', 'look for what misleads them.'))[1]}"
     for need in measured(findings.select("overfitting.samples_needed")):
         many = f"Audit {integer(round(need.value or 0))} samples in place of {integer(need.n)}"
-        yield f"{many} (a higher evaluation.limit, or more data): so many could show overfitting, if there is any."
+        yield f"{many} (evaluation.limit, or more data): so many could show overfitting, if there is any."
     sized = [answer for answer in answers_of(findings) if answer.high is not None and answer.metric not in SCORES]
     for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
         whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
         widest = f"The widest interval is that of {whose}, {_share(wide)} of {integer(wide.n)}"
-        yield f"{_MORE_SAMPLES} {widest}; four times as many would halve it."
+        yield f"Audit more samples (evaluation.limit, or more data). {widest}; four times as many would halve it."
     test = findings.first("ordering.trend_p", of="ours")
     if test is not None and test.verdict.startswith("not shown"):
         yield f"Give more samples a true label: {integer(test.n)} do not show whether the order is adverse."

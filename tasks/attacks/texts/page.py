@@ -449,8 +449,8 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
         pairs = max((space.n or 0 for space in spaces), default=0)
         return (
             f"{attack} has no rate on {subject}: {BLIND} ({areas}, by {integer(pairs)} pairs; 0.5 is chance), so its "
-            "words would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, or "
-            "MiniLM)."
+            "words would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, "
+            "or MiniLM)."
         )
     reasons = [
         (round((share.value or 0.0) * (share.n or 0)), share.group) for share in findings.skipped(subject, attack)

@@ -123,8 +123,7 @@ def error_findings(about: Finding, predicted: Predicted, promised: float | None)
     """MAE, RMSE and R² of some samples, and what one constant number gets; with intervals, how often and how widely
     these hold the truth. `about` says whose and of what."""
     about = replace(about, n=len(predicted.ids))
-    names = ["mae", "rmse"]
-    names += ["constant_mae"] if about.of == CLEAN else []
+    names = ["mae", "rmse", *(["constant_mae"] if about.of == CLEAN else [])]
     names += [] if promised is None else ["interval_width"]
     for name in names:
         yield replace(about, metric=f"regression.{name}").estimated(predicted.estimate(name))

@@ -131,7 +131,7 @@ QUESTIONS = {
     "what would a stronger test need?": {
         "first-night": "Audit 1 113 samples in place of 240",
         "reviews-night": "Train small-bert longer or on more samples",
-        "breast-cancer": "Audit more samples (a higher evaluation.limit, or more data)",
+        "breast-cancer": "Audit more samples (evaluation.limit, or more data)",
         "spam-night": "four times as many would halve it",
         "digits-overfitting": "Audit 1 826 samples in place of 900",
     },
