@@ -488,19 +488,27 @@ class Folder:
             return False
         return True
 
-    def remove(self, name: str) -> None:
-        """Remove a file or a whole folder; nothing happens where there is none."""
+    def remove(self, name: str, wanted: Callable[[str], bool] = lambda _name: False) -> bool:
+        """Remove a file or a whole folder, and say whether; nothing happens where there is none.
+
+        A local folder is out of everybody's sight before it is asked whether it is still `wanted`, and comes back then.
+        """
         path = self.path(name)
         with self._explaining_faults():
             if not self.exists(name):
-                return
+                return False
             # Remote file systems take what they are to remove for a pattern, and a name may hold brackets.
             exact = path if self.is_local else glob.escape(path)
             with suppress(FileNotFoundError):  # somebody else has just removed it
                 if self.is_local and os.path.isdir(path):
                     exact = f"{path}.removed-{uuid.uuid4().hex}"
                     os.rename(path, exact)  # at once: what a run writes under this name from now on stays
+                    if wanted(name):
+                        with suppress(OSError):  # it is being written anew already
+                            os.rename(exact, path)
+                            return False
                 self._asked(lambda: self.fs.rm(exact, recursive=True))
+        return True
 
     @contextmanager
     def _explaining_faults(self) -> Iterator[None]:

@@ -125,20 +125,25 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     forgotten = [run for run in records if run.id not in kept]
     removed: list[str] = []
     freed = 0
-    remove: Callable[[str], None] = (lambda _name: None) if dry_run else store.folder.remove
+    remove: Callable[[str], object] = str if dry_run else store.folder.remove
+
+    def in_use(result: str) -> bool:
+        return result.removeprefix("stages/") in _in_use(store)
+
     if forgotten and not dry_run:
         log_action(store, "clean", runs=[run.id for run in forgotten])
     for run in forgotten:
         for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
             remove(name)
     for name in results:
-        if name.removeprefix("stages/") in _in_use(store):
+        if in_use(name):
             continue  # a run has just come upon it
-        removed.append(name)
-        freed += sum(store.folder.sizes(name).values())
-        # The manifest goes first: without it the rest is no artifact, should the clean-up be interrupted.
-        remove(f"{name}/manifest.json")
-        remove(name)
+        size = sum(store.folder.sizes(name).values())
+        if not store.folder.is_local:  # without its manifest the rest is no artifact, should this be interrupted
+            remove(f"{name}/manifest.json")
+        if dry_run or store.folder.remove(name, in_use):
+            removed.append(name)
+            freed += size
     for name in [*_left_over(store, used), *_unused(store, kept)]:
         removed.append(name)
         freed += sum(store.folder.sizes(name).values())

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
@@ -178,6 +179,26 @@ def test_a_clean_up_that_keeps_no_run_may_go_on_beside_runs(make_run):
     over.set()
     sweeping.join()
     assert faults == []
+
+
+def test_a_result_that_a_run_comes_upon_while_it_is_removed_comes_back(make_run, monkeypatch):
+    chain(make_run, 6)
+    store, rename, met = make_run().store, os.rename, []
+    with make_run() as run:
+
+        def come_upon(old: str, new: str) -> None:
+            rename(old, new)
+            if ".removed-" in new and not met:
+                stage, key = Path(old).parts[-2:]
+                met.append((stage, key))
+                run.begin(f"{stage}/{key}")
+
+        monkeypatch.setattr(os, "rename", come_upon)
+        swept = clean(store, keep=0)
+        [(stage, key)] = met
+        assert f"stages/{stage}/{key}" not in swept.results
+        assert store.find(stage, key) is not None
+    assert len(swept.results) == 2  # the others of three
 
 
 def leased_elsewhere(store: Store, run: str, seconds_ago: float, until: float = 0.0) -> None:
