@@ -33,6 +33,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_subject": "the same",
     "measure_attacks": "the same",
     "attack_subject": "HopSkipJump adds its probes block by block, and few-pixel attacks measure how far they went",
+    "worst_case": "stands on attacks, whose last digits differ where another processor computes them anew",
     "score_samples": "how other scores than the bound would order: a new stage",
     "measure_agreement": "few samples are counted by patterns of labels as many are: other draws for the ends of α",
     "compare_labelers": "labelers are held against each other and against gold: a new stage",
