@@ -19,9 +19,9 @@ from attacks import some, subject
 from claims import claim, tell
 from peers import provide
 
-from assay.tasks.attacks.autoattack import AutoAttack
 from assay.tasks.attacks.batch import distances
 from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.table import AutoAttack
 
 IN_L2 = "--l2" in sys.argv
 IMAGES, GRID = (8 if "--quick" in sys.argv else 200), ((1.0, 0.6) if IN_L2 else (0.05, 0.03))

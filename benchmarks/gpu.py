@@ -25,10 +25,10 @@ from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.engines.opening import SerialEngine
 from assay.infra.settings import Compute
 from assay.infra.stages.exact import Seeds
-from assay.tasks.attacks.autoattack import AutoAttack
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.table import AutoAttack
 from assay.tasks.corruptions.table import Corruptions
 from assay.tasks.corruptions.task import answers_to_frames
 from assay.tasks.subjects.images.dataset import LabelledImages

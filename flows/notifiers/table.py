@@ -1,6 +1,6 @@
 """The notifiers that pipelines.yaml can name, and what `notify:` may say.
 
-A new notifier is a module of its own, and a line here.
+A new notifier is a module of its own, and a line here; Apprise, which sends by itself, stands here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,40 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
 
-from assay.flows.notifiers.choice import Notifier, NotifierChoice
-from assay.flows.notifiers.services import APPRISE
+from assay.flows.notifiers.choice import VARIABLE, Message, Notifier, NotifierChoice, NotifierSettings, NotSentError
 from assay.flows.notifiers.webhook import WEBHOOK
+from assay.infra.errors import require_library
 from assay.infra.settings import Settings, optional_field
+from assay.infra.storage.network import secret_addresses
+from assay.infra.terminal import quietened
 from assay.infra.user_code.choices import NamedChoices
+
+
+class Services(NotifierSettings):
+    """Mail, Slack, Teams and a hundred others, by Apprise (extra `notify`)."""
+
+    url_from: str = Field(pattern=VARIABLE, examples=["ASSAY_APPRISE_URLS"])
+    """The environment variable with Apprise's URLs, blanks between them."""
+
+
+def send_by_apprise(message: Message, services: Services) -> None:
+    """Send the message through Apprise, to every URL in the variable."""
+    addresses = secret_addresses(services.url_from)
+    require_library("apprise", "Apprise", "notify")
+    import apprise
+
+    kind = apprise.NotifyType.INFO if message.test else apprise.NotifyType.WARNING
+    # Apprise and what it sends with write addresses down where somebody logs in detail.
+    with quietened("apprise", "urllib3", "requests", "asyncio"):
+        known = apprise.Apprise()
+        wrong = sum(not known.add(address) for address in addresses)
+        if wrong:
+            raise NotSentError(f"Apprise does not know {wrong} of the {len(addresses)} URLs in {services.url_from}")
+        if not known.notify(title=message.title, body=message.text, notify_type=kind):
+            raise NotSentError("Apprise could not deliver it to all of the services")
+
+
+APPRISE = NotifierChoice("apprise", Services, send_by_apprise, "{url_from: APPRISE_URLS}")
 
 NOTIFIERS = NamedChoices("notifier", "assay.notifiers", NotifierChoice, (WEBHOOK, APPRISE))
 

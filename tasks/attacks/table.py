@@ -1,14 +1,16 @@
 """Every attack that a pipeline can name, on images, on texts and on terms, and the metrics that attacks measure. A new
-attack is a module of its own, and a line here."""
+attack is a module of its own, and a line here; AutoAttack, which is four of these in turn, stands here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import TaggedChoices
-from assay.tasks.attacks.apgd import APGD_ATTACK, APGDT_ATTACK
-from assay.tasks.attacks.autoattack import AUTOATTACK, AutoAttack
+from assay.tasks.attacks.apgd import APGD, APGD_ATTACK, APGDT, APGDT_ATTACK, ClassByClass, apgd, apgd_t
 from assay.tasks.attacks.choice import (
     GROUP,
     AnyImageAttackChoice,
@@ -21,9 +23,9 @@ from assay.tasks.attacks.choice import (
     TextAttackChoice,
 )
 from assay.tasks.attacks.hop_skip_jump import HOP_SKIP_JUMP_ATTACK
-from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT_ATTACK, FMN_ATTACK
+from assay.tasks.attacks.minimum_norm import DDN_ATTACK, FABT, FABT_ATTACK, FMN_ATTACK, fab_t
 from assay.tasks.attacks.pgd import FGSM_ATTACK, MOMENTUM_PGD_ATTACK, PGD, PGD_ATTACK
-from assay.tasks.attacks.random_search import SPARSE_RS_ATTACK, SQUARE_ATTACK
+from assay.tasks.attacks.random_search import SPARSE_RS_ATTACK, SQUARE_ATTACK, Square, square
 from assay.tasks.attacks.settings import GAP, ImageAttack
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.attacks.terms.synonymy import SYNONYMY_ATTACK
@@ -36,7 +38,7 @@ from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metric
 
 if TYPE_CHECKING:
     from assay.infra.stages.exact import Seeds
-    from assay.tasks.attacks.batch import Perturb
+    from assay.tasks.attacks.batch import Batch, Ledger, Perturb
     from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.model import ImageModel
     from assay.tasks.subjects.trained import Checkpoints
@@ -57,6 +59,48 @@ def _load_generator(files: dict[str, bytes], device: str, block: int) -> Perturb
 
 
 GAP_ATTACK = ImageAttackChoice(GAP, generator=GeneratorTraining(_train_generator, _load_generator))
+
+
+class AutoAttack(ClassByClass):
+    """AutoAttack (Croce and Hein 2020): Auto-PGD, its targeted variant, FAB and Square, each on what withstood those
+    before it."""
+
+    attack: Literal["autoattack"] = "autoattack"
+    """Which attack it is."""
+    steps: int = Field(default=100, ge=2, le=100_000)
+    """Steps of Auto-PGD, and of its targeted variant and FAB towards each class."""
+    queries: int = Field(default=5000, ge=1, le=1_000_000)
+    """How many times Square may ask the subject per image."""
+
+    @property
+    def members(self) -> tuple[APGD, APGDT, FABT, Square]:
+        """The four attacks, as each would be asked for alone."""
+        return (
+            APGD(name="apgd-ce", norm=self.norm, eps=self.eps, steps=self.steps, only_accuracy=True),
+            APGDT(norm=self.norm, eps=self.eps, steps=self.steps, classes=self.classes, only_accuracy=True),
+            FABT(norm=self.norm, eps=self.eps, steps=self.steps, classes=self.classes, only_accuracy=True),
+            Square(norm=self.norm, eps=self.eps, queries=self.queries, share=0.8, only_accuracy=True),
+        )
+
+
+def autoattack(settings: AutoAttack, batch: Batch) -> Ledger:
+    """The cascade (their section 6): nothing that a sample draws depends on the others, so it falls to the first of the
+    four that it would fall to alone, and what withstands all is what withstands each."""
+    attacks: tuple[Callable[[Any, Batch], Ledger], ...] = (apgd, apgd_t, fab_t, square)
+    ledger, fell_to = batch.ledger(steps=0), list[str | None]([None] * len(batch))
+    for member, attack in zip(settings.members, attacks, strict=True):
+        rows = ledger.open()
+        if len(rows) == 0:
+            break
+        outcome = attack(member, batch.of(rows))
+        ledger.merge(rows, outcome)
+        for row in rows[outcome.reached].tolist():
+            fell_to[row] = member.called
+    ledger.fell_to = fell_to
+    return ledger
+
+
+AUTOATTACK = ImageAttackChoice(AutoAttack, autoattack, follows_gradients=True, drops_fallen=True, one_class=True)
 
 PRESETS: dict[str, ImageAttack] = {
     **{

@@ -13,10 +13,9 @@ from pydantic import BeforeValidator, Field, field_validator
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
 from assay.tasks.statistics.metrics import metric
-from assay.tasks.weak_labels.dawid_skene import DAWID_SKENE
+from assay.tasks.weak_labels.label_models import DAWID_SKENE, TRIPLETS
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 from assay.tasks.weak_labels.snorkel import SNORKEL
-from assay.tasks.weak_labels.triplets import TRIPLETS
 
 LABELERS: NamedChoices[LabelerChoice] = NamedChoices(
     "labeler", GROUP, LabelerChoice, (LabelerChoice("majority"), SNORKEL, DAWID_SKENE, TRIPLETS)

@@ -24,12 +24,13 @@ from assay.tasks.statistics.vote_counts import (
     vote_counts,
     with_patterns,
 )
-from assay.tasks.weak_labels.comparison import comparison_findings, count_comparison
-from assay.tasks.weak_labels.dawid_skene import estimated_balance
+from assay.tasks.weak_labels.label_models import estimated_balance
 from assay.tasks.weak_labels.labelers import (
     FEWEST_FUNCTIONS,
     Labeler,
     LabelerChoice,
+    comparison_findings,
+    count_comparison,
     default_class,
     is_learnable,
     labeler_from,

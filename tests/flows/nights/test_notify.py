@@ -21,8 +21,7 @@ from assay.flows.nights import notify as telling
 from assay.flows.nights.after_run import SERVED, leave_traces
 from assay.flows.nights.notify import send_news, trial_message
 from assay.flows.notifiers.choice import NotSentError
-from assay.flows.notifiers.services import Services
-from assay.flows.notifiers.table import Notify
+from assay.flows.notifiers.table import Notify, Services
 from assay.flows.notifiers.webhook import Webhook, post
 from assay.flows.pipeline import ProjectFile
 from assay.infra.storage.store import Store

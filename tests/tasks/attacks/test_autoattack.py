@@ -7,11 +7,11 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.flows.configuration.loading import load_project
 from assay.infra.stages.partitions import collect
-from assay.tasks.attacks.autoattack import AutoAttack
 from assay.tasks.attacks.measures import trials
 from assay.tasks.attacks.page import page
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.settings import ImageAttack
+from assay.tasks.attacks.table import AutoAttack
 from assay.tasks.attacks.task import attack_subject, measure_attacks
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 from assay.tasks.subjects.images.task import train_network

@@ -12,12 +12,12 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks import minimum_norm
 from assay.tasks.attacks.apgd import APGD, APGDT, checkpoints
-from assay.tasks.attacks.autoattack import AutoAttack
 from assay.tasks.attacks.batch import Ledger, distances, lengths
 from assay.tasks.attacks.minimum_norm import DDN, FABT, FMN, to_hyperplane
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.random_search import SparseRS, Square, wave
 from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.table import AutoAttack
 from assay.tasks.defenses.smoothing_task import ABSTAINS, certify, sample_under_noise
 from assay.tasks.subjects.images.model import ImageModel
 

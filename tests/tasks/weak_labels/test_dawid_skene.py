@@ -16,7 +16,7 @@ from assay.tasks.statistics.vote_counts import (
     vote_counts,
     with_patterns,
 )
-from assay.tasks.weak_labels.dawid_skene import dawid_skene, estimated_balance, fit
+from assay.tasks.weak_labels.label_models import dawid_skene, estimated_balance, fit
 from assay.tasks.weak_labels.labelers import labeler_from, majority, weak_labels
 from assay.tasks.weak_labels.snorkel import snorkel
 from assay.tasks.weak_labels.table import WeakLabelling

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.proportions import share
-from assay.tasks.weak_labels.comparison import comparison_findings
+from assay.tasks.weak_labels.labelers import comparison_findings
 from assay.tasks.weak_labels.page import page as page_of
 
 MAJORITY = pa.table({"function": ["a", "b"], "weight": [1.0, 1.0]})

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
+from assay.tasks.weak_labels.label_models import accuracies, triplets
 from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
-from assay.tasks.weak_labels.triplets import accuracies, triplets
 
 
 @pytest.fixture(scope="module")
