@@ -209,14 +209,7 @@ def check(config: str, store: str | None, overrides: Sequence[str] = ()) -> Chec
         project = load_project(config, store=store, overrides=overrides)
         place = project.store
         sections.append(columns(["setting", "value"], project_rows(project)))
-        # Per pipeline: its source, the stages it configures, those it leaves out.
-        rows: list[list[object]] = []
-        for name, pipeline in project.pipelines.items():
-            asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
-            skipped = ", ".join(stage for stage in stages_of(pipeline) if stage not in asked) or "nothing"
-            stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
-            source = source_in_words(pipeline.source.model_dump()) or "nothing"
-            rows.append([name, source, stages, skipped, pipeline.schedule or "–"])
+        rows = pipeline_rows(project)
         sections.append(columns(["pipeline", "source", "stages", "skipped", "schedule"], rows[:MOST_LINES]))
         sections += [f"{len(rows) - MOST_LINES:,} more pipelines (assay list)"] if len(rows) > MOST_LINES else []
         columns_found = list(found_rows(project))
@@ -263,6 +256,18 @@ def project_rows(project: Project) -> list[list[object]]:
     return [["file", str(file)], ["store", project.store]] + [
         [f"compute.{name}", value] for name, value in compute.items() if value not in ({}, None)
     ]
+
+
+def pipeline_rows(project: Project) -> list[list[object]]:
+    """Per pipeline: its source, the stages it configures, those it leaves out."""
+    rows: list[list[object]] = []
+    for name, pipeline in project.pipelines.items():
+        asked = [stage for stage in stages_of(pipeline) if getattr(pipeline, stage)]
+        skipped = ", ".join(stage for stage in stages_of(pipeline) if stage not in asked) or "nothing"
+        stages = ", ".join(_stage_in_words(pipeline, stage) for stage in asked) or "ingest only"
+        source = source_in_words(pipeline.source.model_dump()) or "nothing"
+        rows.append([name, source, stages, skipped, pipeline.schedule or "–"])
+    return rows
 
 
 def plugin_sections(project: Project) -> list[str]:

@@ -150,6 +150,17 @@ def embedded_pipelines() -> Document:
     return read_yaml(text_of(EMBEDDED_FILE, name, f"There is no file {name}: install Assay again."), name, pure=False)
 
 
+def _take_embedded(document: Document, name: str, file: Path) -> None:
+    """Puts the pipeline that comes with Assay into a file of one's own that has none of that name."""
+    embedded = embedded_pipelines()
+    known_pipeline(name, [*document.pipelines, *embedded.pipelines], file)
+    if not isinstance(document.value, dict):
+        document.value = {}
+    document.value["pipelines"] = {**document.pipelines, name: embedded.pipelines[name]}
+    document.lines |= {where: line for where, line in embedded.lines.items() if where[:2] == ("pipelines", name)}
+    document.origins[name] = embedded.file
+
+
 def load_project(
     path: str | Path = DEFAULT_FILE,
     *,
@@ -169,16 +180,7 @@ def load_project(
     if pipeline is not None:
         unreadable = any(_pipeline_of(where) is None for where, _ in document.mistakes)
         if pipeline not in document.pipelines and not unreadable:
-            # Puts the pipeline that comes with Assay into a file of one's own that has none of that name.
-            embedded = embedded_pipelines()
-            known_pipeline(pipeline, [*document.pipelines, *embedded.pipelines], file)
-            if not isinstance(document.value, dict):
-                document.value = {}
-            document.value["pipelines"] = {**document.pipelines, pipeline: embedded.pipelines[pipeline]}
-            document.lines |= {
-                where: line for where, line in embedded.lines.items() if where[:2] == ("pipelines", pipeline)
-            }
-            document.origins[pipeline] = embedded.file
+            _take_embedded(document, pipeline, file)
         _leave_out(document, [name for name in document.pipelines if name != pipeline])
     menu = Menu().with_installed(file.parent, document, overrides)
     inside: Where = ("pipelines", pipeline) if pipeline is not None else ()

@@ -53,21 +53,7 @@ def _search(batch: Batch, steps: int, norm: Norm, *, early: bool) -> Ledger:
     x, start, harm = batch.images, batch.images, batch.clean_harm
     for step in range(1, steps + 1):
         gradient, _, value = batch.slope(x, "margins")
-        # x' = (1 − α)(x + η·d(x)) + α(x₀ + η·d(x₀)), within [0, 1]: both projected on the plane where the linearised
-        # margin is 0, and α = min(‖d(x)‖ / (‖d(x)‖ + ‖d(x₀)‖), α_max) (Eq. 7 to 9).
-        from assay.tasks.attacks.batch import distances
-
-        slope, point, origin = gradient.flatten(1), x.flatten(1), start.flatten(1)
-        missing = -value  # the margin has to rise by that much from x
-        from_origin = missing + (slope * (point - origin)).cumsum(dim=1)[:, -1]
-        to_plane = to_hyperplane(point, slope, missing, norm)
-        from_start = to_hyperplane(origin, slope, from_origin, norm)
-        near, far = (
-            distances(norm, move.reshape(x.shape)).to(x.dtype).clamp(min=_LEAST) for move in (to_plane, from_start)
-        )
-        lean = (near / (near + far)).clamp(max=ALPHA_MAX)[:, None]
-        moved = (point + OVERSHOOT * to_plane) * (1 - lean) + (origin + OVERSHOOT * from_start) * lean
-        x = moved.clamp(0, 1).reshape(x.shape)
+        x = _projected_step(x, start, gradient, value, norm)
         crossed = batch.criterion.harm(batch.ask(x)) > 0
         inside = batch.ball.clip(x)
         harm = batch.criterion.harm(batch.ask(inside))
@@ -79,6 +65,24 @@ def _search(batch: Batch, steps: int, norm: Norm, *, early: bool) -> Ledger:
                 return ledger
     ledger.leave(rows, batch.ball.clip(x), batch.criterion.harm(batch.ask(batch.ball.clip(x))))
     return ledger
+
+
+def _projected_step(x: Tensor, start: Tensor, gradient: Tensor, value: Tensor, norm: Norm) -> Tensor:
+    """x' = (1 − α)(x + η·d(x)) + α(x₀ + η·d(x₀)), within [0, 1]: both projected on the plane where the linearised
+    margin is 0, and α = min(‖d(x)‖ / (‖d(x)‖ + ‖d(x₀)‖), α_max) (Eq. 7 to 9)."""
+    from assay.tasks.attacks.batch import distances
+
+    slope, point, origin = gradient.flatten(1), x.flatten(1), start.flatten(1)
+    missing = -value  # the margin has to rise by that much from x
+    from_origin = missing + (slope * (point - origin)).cumsum(dim=1)[:, -1]
+    to_plane = to_hyperplane(point, slope, missing, norm)
+    from_start = to_hyperplane(origin, slope, from_origin, norm)
+    near, far = (
+        distances(norm, move.reshape(x.shape)).to(x.dtype).clamp(min=_LEAST) for move in (to_plane, from_start)
+    )
+    lean = (near / (near + far)).clamp(max=ALPHA_MAX)[:, None]
+    moved = (point + OVERSHOOT * to_plane) * (1 - lean) + (origin + OVERSHOOT * from_start) * lean
+    return moved.clamp(0, 1).reshape(x.shape)
 
 
 def to_hyperplane(points: Tensor, slope: Tensor, missing: Tensor, norm: Norm = "linf") -> Tensor:

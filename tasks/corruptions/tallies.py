@@ -167,18 +167,7 @@ def sum_flips(
     """
     if flips.num_rows == 0:
         return {}
-    # The counts as [samples, subjects, perturbations, severities, 4], the ids, and the subjects in their order.
-    samples = flips["id"].combine_chunks().dictionary_encode()
-    subjects = sorted(flips["subject"].unique().to_pylist())
-    sides: dict[str, list[str] | list[int]] = {
-        "subject": subjects,
-        "perturbation": _words(settings),
-        "severity": list(settings.severities),
-    }
-    places = [_places(flips[column], names) for column, names in sides.items()]
-    cube = np.zeros((len(samples.dictionary), *map(len, sides.values()), len(_COLUMNS)), np.int64)
-    cube[(samples.indices.to_numpy(), *places)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])
-    ids = samples.dictionary.to_pylist()
+    cube, ids, subjects = _cube(flips, settings)
     cube[..., 2:] *= _frame_weights(settings)[:, None, None]
     blocks, at = np.unique(np.array([of_id[sample] for sample in ids]), return_inverse=True)
     added = np.zeros((len(blocks), *cube.shape[1:]), np.int64)
@@ -229,6 +218,21 @@ def _frame_weights(settings: Corruptions) -> Counts:
 
 def _words(settings: Corruptions) -> list[str]:
     return [CORRUPTIONS.named(word, settings).word for word in settings.perturbations]
+
+
+def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], list[str]]:
+    """The counts as [samples, subjects, perturbations, severities, 4], the ids, and the subjects in their order."""
+    ids = flips["id"].combine_chunks().dictionary_encode()
+    subjects = sorted(flips["subject"].unique().to_pylist())
+    sides: dict[str, list[str] | list[int]] = {
+        "subject": subjects,
+        "perturbation": _words(settings),
+        "severity": list(settings.severities),
+    }
+    places = [_places(flips[column], names) for column, names in sides.items()]
+    cube = np.zeros((len(ids.dictionary), *map(len, sides.values()), len(_COLUMNS)), np.int64)
+    cube[(ids.indices.to_numpy(), *places)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])
+    return cube, ids.dictionary.to_pylist(), subjects
 
 
 def _places(column: pa.ChunkedArray, names: list[str] | list[int]) -> Counts:

@@ -199,18 +199,7 @@ def _mean(task: Task, name: str) -> float | None:
 
 def _tagged(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, pa.Array]:
     """The words of the text that spans are of, and their tags; of a task that nobody has looked at the words alone."""
-    # The field that holds the text which spans are of: where most of them say what stands there.
-    hits = Counter(
-        field
-        for task in tasks
-        for answers in task.answers
-        for span in (span for name in names for span in answers.of(_SPANS, name))
-        for field, text in task.shown.items()
-        if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text")
-    )
-    if not hits:
-        raise InputError("The spans of this export are of no text that was shown; export the texts with them, as JSON.")
-    field = hits.most_common(1)[0][0]
+    field = _field_of_spans(tasks, names)
     texts = [str(task.shown.get(field) or "") for task in tasks]
     columns = {TOKENS: pa.array([_WORD.findall(text) for text in texts], WORDS)}
     for name in names:
@@ -236,6 +225,21 @@ def tags_of(text: str, spans: Sequence[dict[str, Any]]) -> list[str]:
         tags.append("O" if within is None else f"{'I' if within == last else 'B'}-{label}")
         last = within
     return tags
+
+
+def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:
+    """The field that holds the text which spans are of: where most of them say what stands there."""
+    hits = Counter(
+        field
+        for task in tasks
+        for answers in task.answers
+        for span in (span for name in names for span in answers.of(_SPANS, name))
+        for field, text in task.shown.items()
+        if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text")
+    )
+    if not hits:
+        raise InputError("The spans of this export are of no text that was shown; export the texts with them, as JSON.")
+    return hits.most_common(1)[0][0]
 
 
 LABEL_STUDIO = table_reader(
@@ -308,16 +312,21 @@ def _gold_answer(sample: str, tasks: Sequence[Task], question: str) -> GoldAnswe
     last: dict[str, str] = {}
     for at, task in enumerate(true):
         for number, answers in enumerate(task.answers):
-            chosen = answers.of(CHOICES, question)
-            if len(chosen) > 1:
-                raise InputError(
-                    f"Somebody chose {len(chosen)} classes for the sample {sample!r}, and gold is one class: let "
-                    'people choose one (`choice="single"`), and export again.'
-                )
-            if chosen:
-                last[answers.person if answers.person != NOBODY else f"{at}/{number}"] = str(chosen[0])
+            chosen = _choice(answers, sample, question)
+            if chosen is not None:
+                last[answers.person if answers.person != NOBODY else f"{at}/{number}"] = chosen
     agreeing = max(Counter(last.values()).values(), default=0)
     return GoldAnswer(_most(last.values()), len(last), agreeing, sum(task.skipped for task in tasks))
+
+
+def _choice(answers: Answers, sample: str, question: str) -> str | None:
+    chosen = answers.of(CHOICES, question)
+    if len(chosen) > 1:
+        raise InputError(
+            f"Somebody chose {len(chosen)} classes for the sample {sample!r}, and gold is one class: let people choose "
+            'one (`choice="single"`), and export again.'
+        )
+    return str(chosen[0]) if chosen else None
 
 
 def _sample(task: Task, field: str, name: str, place: int) -> str:

@@ -106,15 +106,7 @@ def _assign(
     schema_metadata = metadata or {}
     named = _named(settings, types.names, schema_metadata)
     identity, label, split = named.id, named.label, named.split
-    references = [(getattr(named, setting), setting) for setting in ("id", "label", "split", "image")]
-    references += [(settings.group, "group"), *((column, "labels") for column in named.labels)]
-    references += [(column, "features") for column in settings.features or ()]
-    references += [(column, "required") for column in settings.required]
-    references += [(settings.tokens, "tokens"), (settings.tags, "tags")] if settings.tags is not None else []
-    references += [(settings.score, "score")]
-    for column, setting in references:
-        if column is not None and column not in types.names:
-            raise unknown_column(column, setting, types.names, name)
+    _require_named(settings, named, types.names, name)
     image = _image_column(settings, named, types, schema_metadata, name)
     group = settings.group  # no feature, unless it is named among them: a patient's number says nothing of another
     rest = [column for column in types.names if column not in (*named.read, *named.unread, group)]
@@ -216,6 +208,19 @@ def _image_column(
             "",
         )
     return ImageColumn(column, "bytes" if packed else "path", pixels)
+
+
+def _require_named(settings: Source, named: _Named, names: Sequence[str], file: str) -> None:
+    """Nothing, or the sentence for the first setting that names a column which is not there."""
+    references = [(getattr(named, setting), setting) for setting in ("id", "label", "split", "image")]
+    references += [(settings.group, "group"), *((column, "labels") for column in named.labels)]
+    references += [(column, "features") for column in settings.features or ()]
+    references += [(column, "required") for column in settings.required]
+    references += [(settings.tokens, "tokens"), (settings.tags, "tags")] if settings.tags is not None else []
+    references += [(settings.score, "score")]
+    for column, setting in references:
+        if column is not None and column not in names:
+            raise unknown_column(column, setting, names, file)
 
 
 def _require_free_names(features: Sequence[str], file: str, images: bool, labels: bool) -> None:

@@ -85,13 +85,7 @@ def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
     values = column.combine_chunks()
     numeric = kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_decimal(values.type)
     if numeric and pc.count_distinct(values).as_py() > MANY:
-        # The quarter of each number, named by its ends; equal numbers are never parted.
-        numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        known = np.isfinite(numbers)
-        cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
-        places = np.searchsorted(cuts, numbers)  # a number at a cut belongs below it
-        names = [_range(numbers[known & (places == place)]) for place in range(len(cuts) + 1)]
-        return [names[place] if there else None for place, there in zip(places.tolist(), known.tolist(), strict=True)]
+        return _quarters(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
     try:
         words = pc.utf8_trim_whitespace(values.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
@@ -102,6 +96,15 @@ def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
             "name a column of fewer, or make one that puts them together."
         )
     return [word or None for word in words.to_pylist()]
+
+
+def _quarters(numbers: np.ndarray) -> list[str | None]:
+    """The quarter of each number, named by its ends; equal numbers are never parted."""
+    known = np.isfinite(numbers)
+    cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
+    places = np.searchsorted(cuts, numbers)  # a number at a cut belongs below it
+    names = [_range(numbers[known & (places == place)]) for place in range(len(cuts) + 1)]
+    return [names[place] if there else None for place, there in zip(places.tolist(), known.tolist(), strict=True)]
 
 
 def _range(numbers: Sequence[float] | np.ndarray) -> str:

@@ -158,11 +158,7 @@ def guided_rows(
     rows = []
     for code, anchors in enumerate(pools.anchors):
         weak = pools.keyword[code], pools.importance[code]
-        # The words that may strengthen a spurious reason for another class, and their highest importance there, [n].
-        others = np.delete(pools.importance, code, axis=0)
-        known = np.isfinite(others).any(axis=0) if len(others) else np.zeros(len(pools.words), np.bool_)
-        best = np.where(np.isfinite(others), others, -np.inf).max(axis=0, initial=-np.inf)
-        strong = pools.strange & known, np.where(known, best, np.nan)
+        strong = _injected(pools, code)
         for place, related in enumerate(related_words(asked, anchors, spaces)):
             if related is None:
                 continue
@@ -206,6 +202,14 @@ def read_lists(name: str, content: bytes) -> dict[str, list[str]]:
     if not fits:
         raise InputError(f'The neighbour lists {name} are no lists of words: {{"film": ["movie", …], …}} is expected.')
     return {normalised(word): list(map(normalised, words)) for word, words in raw.items()}
+
+
+def _injected(pools: Pools, code: int) -> tuple[npt.NDArray[np.bool_], Floats]:
+    """The words that may strengthen a spurious reason for another class, and their highest importance there, [n]."""
+    others = np.delete(pools.importance, code, axis=0)
+    known = np.isfinite(others).any(axis=0) if len(others) else np.zeros(len(pools.words), np.bool_)
+    best = np.where(np.isfinite(others), others, -np.inf).max(axis=0, initial=-np.inf)
+    return pools.strange & known, np.where(known, best, np.nan)
 
 
 def _similar(
