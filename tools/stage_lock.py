@@ -1,11 +1,11 @@
 """Stage versions cannot be forgotten: `stage_versions.lock` holds a fingerprint of the code behind every stage.
 
 A stage's fingerprint covers the syntax trees (comments and docstrings aside) of the functions, classes and constants
-that it reaches by name, in whatever module they stand, and the tables of `data/` (`.tsv`) that these name, except the
-plumbing in `infra`: that moves bytes and computes no result, and the tests hold it to equal digests. Moving code
-changes no fingerprint. What a table of choices lists (an attack, a labeler …) has a line of its own, so that a new
-attack moves no stage's; so has each rulebook of ours. Changed code under an unchanged version fails the check until
-the version goes up or somebody says why the results are the same.
+that it reaches by name, in whatever module they stand, and what these name of the tables of `data/` (`.tsv`, columns,
+metrics), except the plumbing in `infra`: that moves bytes and computes no result, and the tests hold it to equal
+digests. Moving code changes no fingerprint. What a table of choices lists (an attack, a labeler …) has a line of its
+own, so that a new attack moves no stage's; so has each rulebook of ours. Changed code under an unchanged version fails
+the check until the version goes up or somebody says why the results are the same.
 """
 
 from __future__ import annotations
@@ -182,8 +182,9 @@ class Code:
         self._root = root
         self._modules: dict[str, Module] = {}
         self._statements: dict[ast.stmt, tuple[str, list[tuple[str, str]]]] = {}
-        columns = root / "data" / "columns.yaml"
+        columns, metrics = root / "data" / "columns.yaml", root / "data" / "metrics.yaml"
         self._columns: dict[str, dict[str, str]] = YAML(typ="safe").load(columns) if columns.exists() else {}
+        self._metrics: dict[str, dict[str, object]] = YAML(typ="safe").load(metrics) if metrics.exists() else {}
 
     def module(self, name: str) -> Module:
         """A module of ours by its dotted name."""
@@ -221,7 +222,8 @@ class Code:
         found = self.module(module)
         for node in (*found.defined.get(name, ()), *found.loose):
             if node not in self._statements:
-                written = _dumped(node) + "".join(map(str, [*self._columns_in(node), *self._tables_in(node)]))
+                listed = [*self._columns_in(node), *self._metrics_in(node), *self._tables_in(node)]
+                written = _dumped(node) + "".join(map(str, listed))
                 self._statements[node] = written, list(self._named_in(node, found, module))
             yield self._statements[node]
 
@@ -230,6 +232,13 @@ class Code:
         for each in ast.walk(node):
             if isinstance(each, ast.ClassDef) and "ListedTable" in map(ast.unparse, each.bases):
                 yield list(self._columns.get(each.name, {}).items())
+
+    def _metrics_in(self, node: ast.stmt) -> Iterator[list[tuple[str, object]]]:
+        """What `metrics_of("attack")` gives: the metrics of a stage stand under its name in data/metrics.yaml."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Call) and ast.unparse(each.func) == "metrics_of":
+                for stage in each.args:
+                    yield list(self._metrics.get(getattr(stage, "value", ""), {}).items())
 
     def _tables_in(self, node: ast.stmt) -> Iterator[str]:
         """The hashes of the tables below data/ (constants, words) that a statement names."""

@@ -22,8 +22,8 @@ from assay.flows.kind import (
     name_of,
 )
 from assay.flows.yaml_document import Value
-from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.defenses.settings import MIXED
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import SCORING, TAGGING
 
 TAKEN = ("clean", MIXED)
@@ -125,10 +125,7 @@ TERMS = AuditKind(
     asked,
     FLOW.audit_terms,
     stands_on=("subjects",),
-    measures=tuple(
-        Measured(stage, tuple(metric for metric in TERM_METRICS if metric.name.startswith(stage)), _KEYS)
-        for stage in ("ner", "sts")
-    ),
+    measures=tuple(Measured(stage, metrics_of(stage), _KEYS) for stage in ("ner", "sts")),
     clashes=term_clashes,
     missing=missing,
     page=FLOW.term_parts,

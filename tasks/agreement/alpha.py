@@ -30,7 +30,7 @@ from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.resampling import (
     BLOCKS,
     Array,
@@ -58,11 +58,7 @@ class Annotators(Settings):
         return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
 
 
-METRICS = (
-    metric("annotators.alpha", unit="α", better="more"),
-    metric("annotators.with_gold", unit="share", better="more"),
-    metric("annotators.labelled", unit="share"),
-)
+METRICS = metrics_of("annotators")
 
 
 Codes = npt.NDArray[np.int64]

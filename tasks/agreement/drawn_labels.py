@@ -14,7 +14,7 @@ from assay.tasks.reporting.estimates import bars_of
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.stratified_ppi import Codes, Drawn, Floats, Ratio, labelled_share
 
 PPI, CLASSICAL = "ppi++", "classical"
@@ -22,12 +22,7 @@ PPI, CLASSICAL = "ppi++", "classical"
 _BARS = "A bar for each estimate, with its interval: by PPI++, which uses what was expected, and by the labels alone."
 _WAYS = {PPI: "PPI++", CLASSICAL: "labels alone"}
 
-METRICS = (
-    metric("people.accuracy", unit="share", better="more", followed=PPI, title="Right by people's labels"),
-    metric("people.balanced_accuracy", unit="share", better="more"),
-    metric("people.recall", unit="share", better="more"),
-    metric("people.worth", unit="labels", better="more", title="Random labels that would tell as much"),
-)
+METRICS = metrics_of("people")
 
 
 @dataclass(frozen=True)

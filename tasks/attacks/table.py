@@ -34,7 +34,7 @@ from assay.tasks.attacks.texts.checklist import CHECKLIST
 from assay.tasks.attacks.texts.published import BERT_ATTACK, DEEPWORDBUG_ATTACK
 from assay.tasks.attacks.texts.questions import INJECTION_ATTACK, QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import Metric, class_metrics, metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     from assay.infra.stages.exact import Seeds
@@ -186,57 +186,7 @@ else:
 """Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""
 
 
-METRICS = (
-    metric("attack.accuracy", unit="share", better="more", title="Accuracy under the strongest attack"),
-    *metrics("attack", "accuracy_change modified_share recall transfer worst_accuracy", unit="share", better="more"),
-    *metrics("attack", "auc class_auc", better="more"),
-    metric("attack.queries", unit="queries", better="more"),
-    metric("attack.steps", unit="steps", better="more"),
-    metric("attack.perturbed_words", unit="words", better="more"),
-    *metrics("attack", "flip_rate fooling_rate", unit="share", better="less"),
-    metric("attack.flips_by_chance", unit="share", better="less", title="Answers that change by themselves"),
-    metric("attack.above_chance", unit="share", better="less", title="Answers that change more often than by chance"),
-    metric("attack.agreement", title="Agreement with itself beyond chance (Cohen’s κ)"),
-    metric("attack.depends", unit="share", better="less", title="Answers that depend on how the question is put"),
-    metric("attack.success_rate", unit="share", better="less", title="Texts that fell, of those right before"),
-    *metrics("attack", "aurc brier ece red_flag", better="less"),
-    metric("attack.ece_by_chance", title="Calibration error of a calibrated score"),
-    metric("attack.synonym_auc"),
-    *metrics("attack", "degenerate majority_rate skipped success_difference unchanged winner", unit="share"),
-    metric("attack.prediction_entropy", unit="bits"),
-    metric("attack.mcnemar_p", unit="p"),
-    *metrics("attack", "limit similarity", unit="cosine"),
-    metric("attack.changed_pixels", unit="pixels"),
-    metric("attack.distance", unit="of [0, 1]"),
-    metric("attack.distance_l2", unit="L2"),
-    metric("attack.queries_difference", unit="queries"),
-    metric("attack.perturbed_words_difference", unit="words"),
-    metric("attack.refused", unit="replacements"),
-    *class_metrics("attack"),
-)
+METRICS = metrics_of("attack")
 
 
-def _gain_metrics(stage: str) -> tuple[Metric, ...]:
-    """What is measured of taggers and of scorers alike: what attacks cost, and training on attacked copies gains."""
-    return (
-        metric(f"{stage}.recovered", unit="share", better="more"),
-        metric(f"{stage}.gain", better="more"),
-        metric(f"{stage}.gain_over_control", better="more"),
-        metric(f"{stage}.own_gain", better="more"),
-        metric(f"{stage}.own_gain_over_control", better="more"),
-        metric(f"{stage}.cost", better="less"),
-        metric(f"{stage}.drop", better="less"),
-        metric(f"{stage}.cut", unit="samples"),
-        metric(f"{stage}.drop_p", unit="p"),
-    )
-
-
-TERM_METRICS = (
-    *metrics("ner", "precision recall", unit="share", better="more"),
-    metric("ner.f1", better="more", title="F1"),
-    *_gain_metrics("ner"),
-    metric("sts.pearson", better="more", title="Pearson’s r"),
-    metric("sts.spearman", better="more"),
-    metric("sts.mae", better="less"),
-    *_gain_metrics("sts"),
-)
+TERM_METRICS = metrics_of("ner", "sts")

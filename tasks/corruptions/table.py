@@ -22,7 +22,7 @@ from assay.tasks.corruptions.choice import each as each
 from assay.tasks.corruptions.choice import shares as shares
 from assay.tasks.corruptions.imagenet_c import IMAGENET_C, OF_IMAGENET_C
 from assay.tasks.corruptions.medmnist_c import ON_SKIN, UNLISTED, of_medmnist
-from assay.tasks.statistics.metrics import class_metrics, metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import as_tuple
 
 if TYPE_CHECKING:
@@ -197,16 +197,4 @@ class Corruptions(Settings):
         return self
 
 
-METRICS = (
-    metric("corruption.accuracy", unit="share", better="more", title="Accuracy under the worst corruption"),
-    *class_metrics("corruption"),
-    *metrics("corruption", "recall worst_accuracy", unit="share", better="more"),
-    metric("corruption.flip_probability", unit="share", better="less", title="Answers that flip from frame to frame"),
-    metric("corruption.above_chance", unit="share", better="less", title="Flips beyond those by chance"),
-    metric("corruption.worst_flip_probability", unit="share", better="less"),
-    metric("corruption.relative_flip_probability", unit="ratio", better="less"),
-    metric("corruption.error", unit="ratio", better="less", title="Corruption error"),
-    metric("corruption.relative_error", unit="ratio", better="less", title="Relative corruption error"),
-    metric("corruption.balanced_error", unit="ratio", better="less", title="Balanced error (bmCE)"),
-    metric("corruption.relative_balanced_error", unit="ratio", better="less", title="Relative balanced error (rmCE)"),
-)
+METRICS = metrics_of("corruption")

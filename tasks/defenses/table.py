@@ -18,7 +18,7 @@ from assay.tasks.defenses.adversarial_training import (
     ImageDefenceChoice,
 )
 from assay.tasks.defenses.settings import AttackedCopies, Defence
-from assay.tasks.statistics.metrics import class_metrics, metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 
 IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
     "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT, TRADES_DEFENCE, MART_DEFENCE)
@@ -35,14 +35,4 @@ else:
 """Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
 
 
-METRICS = (
-    metric("defense.accuracy", unit="share", better="more", title="Accuracy of the best defence"),
-    *class_metrics("defense"),
-    metric("defense.best_accuracy", unit="share", better="more", title="Accuracy of the best defence"),
-    *metrics("defense", "certified_accuracy gain gain_over_control", unit="share", better="more"),
-    *metrics("defense", "balanced_gain recall recall_gain", unit="share", better="more"),
-    metric("defense.worst_recall_gain", unit="share", better="more", title="What the worst class gains"),
-    metric("defense.kept_p", unit="p", title="No class is lost"),
-    metric("defense.abstains", unit="share", better="less"),
-    *metrics("defense", "between_p control_mcnemar_p mcnemar_p", unit="p"),
-)
+METRICS = metrics_of("defense")

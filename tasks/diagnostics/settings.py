@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import Eps
 
 
@@ -50,8 +50,4 @@ class Diagnostics(Settings):
     """How many nearest training samples vote on a sample's class in each layer."""
 
 
-METRICS = (
-    metric("diagnostics.knn_agreement", unit="share", better="more"),
-    metric("diagnostics.labels_named", unit="per image"),
-    metric("diagnostics.pairs_named", unit="per image"),
-)
+METRICS = metrics_of("diagnostics")

@@ -23,7 +23,7 @@ from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, named_groups
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.holding_out import drawn, fold_of
 from assay.tasks.subjects.predictions import RESERVED, Matrix, feature_matrix, is_numeric, probabilities_of
 from assay.tasks.subjects.tables.logistic import cross_fit
@@ -39,12 +39,7 @@ class Drift(Settings):
     """About so many samples of each night are compared, drawn by their ids."""
 
 
-METRICS = (
-    metric("drift.auc", better="less", followed=True, title="Told from the baseline"),
-    metric("drift.feature_auc", title="Area"),
-    metric("drift.ks", better="less", title="KS"),
-    metric("drift.psi", better="less", title="PSI"),
-)
+METRICS = metrics_of("drift")
 INPUTS, ANSWERS = "inputs", "answers"
 
 

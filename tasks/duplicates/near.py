@@ -23,7 +23,7 @@ from assay.data.schemas import WORDS, NearCandidates, NearDuplicates, NearKeys
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import SparseSum
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import as_text
 
@@ -46,10 +46,7 @@ class Duplicates(Settings):
     """How many pairs the report shows."""
 
 
-METRICS = (
-    metric("duplicates.share", unit="share", better="less", followed=True, title="Samples with a near duplicate"),
-    metric("duplicates.leaked", unit="share", better="less", followed=True, title="Audited samples nearly in training"),
-)
+METRICS = metrics_of("duplicates")
 
 Keys = npt.NDArray[np.uint64]
 TRAINING, AUDITED = "training", "audited"

@@ -34,7 +34,7 @@ from assay.tasks.statistics.clusters import (
     sums_by_cluster,
 )
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import RELATED
 from assay.tasks.statistics.order_test import (
     FEWEST_CLUSTERS,
@@ -60,13 +60,7 @@ class Hardness(Settings):
     """How many samples hard by every measure the report shows of each subject."""
 
 
-METRICS = (
-    metric("hardness.auc", better="more", title="Errors harder than right answers"),
-    metric("hardness.auc_gain", better="more"),
-    *metrics("hardness", "association partial", unit="ρ"),
-    *metrics("hardness", "association_p partial_p", unit="p"),
-    metric("hardness.hardest", unit="samples"),
-)
+METRICS = metrics_of("hardness")
 
 
 Vector = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.storage.network import without_password
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 
 
 def as_many(value: object) -> object:
@@ -344,10 +344,7 @@ class Source(Settings):
             raise ValueError("pixels is about images: say which column holds them with image, or give images")
 
 
-METRICS = (
-    *metrics("answers", "given unanimous", unit="share", better="more"),
-    metric("answers.overruled", unit="share", better="less"),
-)
+METRICS = metrics_of("answers")
 
 
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%|(0?\.\d{1,8}|1(?:\.0+)?)")

@@ -27,7 +27,7 @@ from assay.tasks.statistics.classification import Bools, Groups, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of_ids
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.predictions import probabilities_of
 
 
@@ -41,11 +41,7 @@ class LabelErrors(Settings):
     """How many doubtful samples the report shows of each."""
 
 
-METRICS = (
-    metric("label_errors.doubtful", unit="share", better="less", followed=True, title="Doubtful gold labels"),
-    *metrics("label_errors", "recall precision", unit="share", better="more"),
-    metric("label_errors.taken_for", unit="samples", better="less"),
-)
+METRICS = metrics_of("label_errors")
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

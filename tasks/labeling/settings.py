@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.chat import form_at
 from assay.tasks.subjects.addresses.given import Asking
 
@@ -251,10 +251,4 @@ class Labeling(StandsOn, WrittenRules):
         return self.functions if self.functions is not None and self.functions.endswith((".yaml", ".yml")) else None
 
 
-METRICS = (
-    metric("labeling.accuracy", unit="share", better="more"),
-    metric("labeling.coverage", unit="share", better="more", followed="", title="Samples some rule votes on"),
-    *metrics("labeling", "conflicts faults", unit="share", better="less"),
-    metric("labeling.overlaps", unit="share"),
-    metric("labeling.functions"),
-)
+METRICS = metrics_of("labeling")

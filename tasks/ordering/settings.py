@@ -11,7 +11,7 @@ from pydantic import Field
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 
 Score = Literal["bound", "confidence", "entropy", "learned"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -78,19 +78,4 @@ def approach_named(name: str) -> Approach:
     raise InputError(f"There is no approach {name!r}; there are {', '.join(each.name for each in APPROACHES)}.")
 
 
-METRICS = (
-    metric("ordering.accuracy", unit="share", better="more", followed="ours", title="Weak labels that are right"),
-    *metrics("ordering", "accuracy_easiest first_tenth", unit="share", better="more"),
-    metric("ordering.distinct_scores", unit="scores", better="more"),
-    metric("ordering.permutation_p_violation", unit="p", better="more"),
-    metric(
-        "ordering.auc", unit="share", better="more", followed="ours", title="Right labels above wrong ones in the order"
-    ),
-    *metrics("ordering", "auc_gain by_gain", better="more"),
-    *metrics("ordering", "spearman spearman_disjoint spearman_tie_free", unit="ρ", better="less"),
-    metric("ordering.permutation_p", unit="p", better="less"),
-    metric("ordering.trend_p", unit="p", better="less", followed="ours", title="p of the order"),
-    metric("ordering.largest_tie", unit="samples", better="less"),
-    metric("ordering.aurc", better="less"),
-    *metrics("ordering", "accuracy_hardest accuracy_undecided last_tenth auc_seen_from", unit="share"),
-)
+METRICS = metrics_of("ordering")

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 
 Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
@@ -130,13 +130,4 @@ class Overfitting(Settings):
         return self
 
 
-METRICS = (
-    metric("overfitting.p_value", better="more", title="p of overfitting"),
-    *metrics("overfitting", "adversarial_error error minimum_gap risk samples_needed", better="less"),
-    metric("overfitting.gap", better="less", title="Gap of overfitting"),
-    *metrics("overfitting", "attackable rejected rejected_basic", unit="share", better="less"),
-    *metrics("overfitting", "counts_from density estimate h_adversarial h_original"),
-    *metrics("overfitting", "level look_up look_ups seed_gap seed_p_value"),
-    *metrics("overfitting", "error_by_offset seed_error", unit="share"),
-    metric("overfitting.passes", unit="passes per image"),
-)
+METRICS = metrics_of("overfitting")

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 
 
 class Pruning(Settings):
@@ -28,7 +28,4 @@ class Pruning(Settings):
     """What ranks the functions: their maximal cliques (the paper) or their neighbours (never explodes)."""
 
 
-METRICS = (
-    metric("pruning.constant", unit="functions"),
-    metric("pruning.kept", unit="functions", followed=True, title="Rules kept"),
-)
+METRICS = metrics_of("pruning")

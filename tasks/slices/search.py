@@ -31,7 +31,7 @@ from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
@@ -64,10 +64,7 @@ class Slices(Settings):
         return self
 
 
-METRICS = (
-    *metrics("slices", "accuracy confirmed_accuracy rest_accuracy worst_accuracy", unit="share", better="more"),
-    metric("slices.worse_p", unit="p"),
-)
+METRICS = metrics_of("slices")
 
 
 MANY = 12

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from importlib import resources
+from typing import Any, Literal
+
+from ruamel.yaml import YAML
 
 Better = Literal["more", "less"]
+_LISTED: dict[str, dict[str, dict[str, Any]]] = YAML(typ="safe").load(
+    resources.files("assay.data").joinpath("metrics.yaml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -41,26 +47,13 @@ def metric(
     return Metric(name, unit, better, followed, title or words[:1].upper() + words[1:])
 
 
-def metrics(
-    stage: str, names: str, *, unit: str = "", better: Better | None = None, followed: bool | str = False
-) -> Iterator[Metric]:
-    """Metrics of a room that differ in nothing but their names, with blanks between these.
+def metrics_of(*stages: str) -> tuple[Metric, ...]:
+    """What is measured under these stages, as data/metrics.yaml lists it.
 
-    >>> [each.name for each in metrics("corruption", "accuracy auc", unit="share", better="more")]
-    ['corruption.accuracy', 'corruption.auc']
+    >>> [metric.title for metric in metrics_of("pruning")]
+    ['Constant', 'Rules kept']
     """
-    return (metric(f"{stage}.{name}", unit=unit, better=better, followed=followed) for name in names.split())
-
-
-def class_metrics(stage: str) -> tuple[Metric, ...]:
-    """What stands beside every accuracy, since an accuracy alone hides the class that few samples have."""
-    return (
-        metric(f"{stage}.balanced_accuracy", unit="share", better="more"),
-        metric(f"{stage}.worst_recall", unit="share", better="more", title="Worst class's recall"),
-        metric(f"{stage}.constant_accuracy", unit="share", title="One constant answer"),
-        metric(f"{stage}.expected_cost", unit="cost", better="less"),
-        metric(f"{stage}.constant_cost", unit="cost", title="Cost of the cheapest constant answer"),
-    )
+    return tuple(metric(f"{stage}.{name}", **about) for stage in stages for name, about in _LISTED[stage].items())
 
 
 def metric_named(metrics: Iterable[Metric], name: str) -> Metric:

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import class_metrics, metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -390,27 +390,7 @@ def options_of(subject: Subject) -> Training | None:
     return (suits or FURTHER).model_copy(update=given)
 
 
-METRICS = (
-    metric("subject.accuracy", unit="share", better="more", followed="clean", title="Accuracy on clean samples"),
-    *metrics("subject", "first_tenth last_tenth lessons_right recall taught", unit="share", better="more"),
-    *metrics("subject", "auc class_auc", better="more"),
-    *metrics("subject", "aurc brier ece", better="less"),
-    metric("subject.ece_by_chance", title="Calibration error of a calibrated score"),
-    *metrics("subject", "degenerate majority_rate auc_seen_from", unit="share"),
-    metric("subject.prediction_entropy", unit="bits"),
-    *metrics("subject", "auc_gain spearman"),
-    *metrics("subject", "permutation_p trend_p", unit="p"),
-    metric("subject.unanswered", unit="share", better="less", title="Answers that name no class"),
-    *class_metrics("subject"),
-    metric("subject.above_constant", unit="share", better="more", title="More than one constant answer"),
-    metric("subject.above_constant_p", unit="p", title="Better than one constant answer"),
-)
+METRICS = metrics_of("subject")
 
 
-ALONG_METRICS = (
-    metric("along.accuracy", unit="share", better="more"),
-    metric("along.gain", better="more"),
-    metric("along.auc"),
-    *metrics("along", "trend_p gain_trend_p", unit="p"),
-    metric("along.auc_seen_from", unit="share"),
-)
+ALONG_METRICS = metrics_of("along")

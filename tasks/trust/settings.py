@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import Metric, metric, metrics
+from assay.tasks.statistics.metrics import Metric, metrics_of
 from assay.tasks.trust.explainers.table import EXPLAINERS, ExplainerName, Explaining
 
 
@@ -106,14 +106,5 @@ class Trust(Asking):
 SPREAD = "_spread"
 """What stands behind the name of a trust finding that says how far the repeats lie apart."""
 
-_MEASURED = (
-    *metrics("trust", "accuracy balance explanation_precision f1", unit="share", better="more"),
-    *metrics("trust", "precision sensitivity specificity trustworthy", unit="share", better="more"),
-    metric("trust.g_mean", unit="share", better="more", title="G-mean of TOKI"),
-    *metrics("trust", "accuracy_difference confidence_auc g_mean_difference", better="more"),
-    *metrics("trust", "faint out_of_scope undecided untrustworthy_corrected", unit="share", better="less"),
-    metric("trust.untrustworthy", unit="share", better="less", title="Right for the wrong reasons"),
-    *metrics("trust", "keyword_seconds label_seconds theta_relate"),
-    metric("trust.truth", unit="share"),
-)
+_MEASURED = metrics_of("trust")
 METRICS = (*_MEASURED, *(Metric(f"{metric.name}{SPREAD}", metric.unit, "less") for metric in _MEASURED))

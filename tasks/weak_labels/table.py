@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.statistics.metrics import metric
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.weak_labels.label_models import DAWID_SKENE, TRIPLETS
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 from assay.tasks.weak_labels.snorkel import SNORKEL
@@ -74,12 +74,4 @@ class WeakLabelling(Settings):
         return labelers
 
 
-METRICS = (
-    metric("weak_labels.accuracy", unit="share", better="more", title="Right, where all labelers decide"),
-    metric("weak_labels.gain", unit="share", better="more", title="Right oftener than the first labeler"),
-    metric("weak_labels.agreement", unit="share", title="Labelers that say the same"),
-    metric("weak_labels.undecided", unit="share", better="less"),
-    metric("weak_labels.brier", better="less"),
-    metric("weak_labels.ece", better="less"),
-    metric("weak_labels.ece_by_chance", title="Calibration error of a calibrated score"),
-)
+METRICS = metrics_of("weak_labels")

@@ -138,6 +138,19 @@ def test_the_columns_of_a_table_are_part_of_the_stages_that_make_it_and_of_no_ot
     assert "work changed under version 1" in complaints(stages_in(tree), before)[0]
 
 
+@pytest.mark.slow
+def test_the_metrics_of_a_stage_are_part_of_the_code_that_asks_for_them(tree: Path):
+    (tree / "data").mkdir()
+    (tree / "data/metrics.yaml").write_text("attack: {steps: {unit: steps}}\nother: {}\n")
+    code = 'METRICS = metrics_of("attack")\n\n\ndef answer(x):\n    return METRICS, x\n'
+    (tree / "tasks/room/formula.py").write_text(code)
+    before = stages_in(tree)
+    (tree / "data/metrics.yaml").write_text("attack: {steps: {unit: steps}}\nother: {n: {unit: samples}}\n")
+    assert complaints(stages_in(tree), before) == []
+    (tree / "data/metrics.yaml").write_text("attack: {steps: {unit: seconds}}\nother: {}\n")
+    assert "work changed under version 1" in complaints(stages_in(tree), before)[0]
+
+
 def test_a_table_of_constants_is_part_of_the_stages_whose_code_names_it(tree: Path):
     (tree / "data").mkdir()
     (tree / "data/constants.tsv").write_text("noise\t0.1\n")

@@ -12,7 +12,7 @@ from assay.infra.storage.store import Store, asked_in
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metric, metrics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
 from assay.tasks.subjects.addresses.client import shown
@@ -21,15 +21,7 @@ from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
 
-METRICS = (
-    *metrics("services", "requests retries cost", better="less"),
-    *metrics("services", "questions versions"),
-    metric("services.stored", unit="share"),
-    metric("services.unparsed", unit="share", better="less", title="Answers that name no class"),
-    metric("services.refused", unit="share", better="less", title="Refusals"),
-    metric("services.truncated", unit="share", better="less", title="Answers that were cut short"),
-    metric("services.tokens", unit="tokens", better="less"),
-)
+METRICS = metrics_of("services")
 
 
 Services = Mapping[str, tuple[str, Asking]]

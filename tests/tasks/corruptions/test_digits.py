@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from assay.infra.stages.exact import Seeds
-from assay.tasks.corruptions import table
+from assay.tasks.corruptions import choice
 from assay.tasks.corruptions.choice import constants
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.tallies import comparisons, count_flips
@@ -98,7 +98,7 @@ def test_geometry_flips_as_in_the_prototype_at_the_prototypes_amplitude(subject,
     def prototypes(levels, severity, height, width):
         return {name: severity * value for name, value in constants(levels, 5, height, width).items()}
 
-    monkeypatch.setattr(table, "constants", prototypes)
+    monkeypatch.setattr(choice, "constants", prototypes)
     found = measured(subject, digits, Corruptions(perturbations=("rotate", "shear"), severities=(1, 3)))
     assert found["rotate", 1] == pytest.approx((0.80, 95), abs=2)
     assert found["rotate", 3] == pytest.approx((7.58, 66), abs=5)
