@@ -6,20 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from assay.flows.kind import (
-    AuditKind,
-    AuditRequest,
-    Clash,
-    Key,
-    Late,
-    Measured,
-    MissingThing,
-    NamedColumn,
-    Written,
-    as_dict,
-    as_list,
-    missing_if_fails,
-)
+from assay.flows import kind
 from assay.flows.yaml_document import Value, Where, suggestion
 from assay.tasks.labeling import settings as labeling
 from assay.tasks.labeling.settings import Labeling
@@ -32,78 +19,80 @@ from assay.tasks.weak_labels.table import WeakLabelling
 
 APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
 
-FLOW = Late("assay.flows.audits.curation_flow")
+FLOW = kind.Late("assay.flows.audits.curation_flow")
 
 
-def clashes(pipeline: Written) -> Iterator[Clash]:
+def clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """Each step needs the one before it."""
-    votes = as_dict(pipeline.get("source")).get("votes") is not None
+    votes = kind.as_dict(pipeline.get("source")).get("votes") is not None
     has = {name for name, value in pipeline.items() if value is not None}
     if votes and "labeling" in has:
         why = "source.votes already holds the votes; remove labeling or give the source as samples"
-        yield Clash(("labeling",), why)
+        yield kind.Clash(("labeling",), why)
     voted = "labeling" in has or comes_with_votes(pipeline)
     for stage in ("pruning", "weak_labels"):
         if stage in has and not voted:
-            yield Clash((stage,), "needs votes: add labeling (rules that vote) or source.votes (votes as a table)")
+            yield kind.Clash((stage,), "needs votes: add labeling (rules that vote) or source.votes (votes as a table)")
     if "ordering" in has and "weak_labels" not in has:
-        yield Clash(("ordering",), "needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}")
-    if as_dict(pipeline.get("ordering")).get("compare") is True and "pruning" not in has:
-        yield Clash(("ordering", "compare"), "compares with and without pruning: add pruning, or leave compare out")
+        yield kind.Clash(("ordering",), "needs confidences: add weak_labels, as in weak_labels: {labelers: [majority]}")
+    if kind.as_dict(pipeline.get("ordering")).get("compare") is True and "pruning" not in has:
+        yield kind.Clash(
+            ("ordering", "compare"), "compares with and without pruning: add pruning, or leave compare out"
+        )
 
 
-def comes_with_votes(pipeline: Written) -> bool:
+def comes_with_votes(pipeline: kind.Written) -> bool:
     """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
     from assay.data.catalog import is_votes
 
-    source = as_dict(pipeline.get("source"))
+    source = kind.as_dict(pipeline.get("source"))
     return source.get("votes") is not None or is_votes(str(source.get("dataset")))
 
 
-def ordering_gate(pipeline: Written, gate: dict[str, Value], where: Where) -> Iterator[Clash]:
+def ordering_gate(pipeline: kind.Written, gate: dict[str, Value], where: Where) -> Iterator[kind.Clash]:
     """A gate on the order names an approach and a labeler that are measured."""
-    of, group, written = gate.get("of"), gate.get("group"), as_dict(pipeline.get("ordering"))
+    of, group, written = gate.get("of"), gate.get("group"), kind.as_dict(pipeline.get("ordering"))
     by, rival = written.get("by", "bound"), gate.get("finding") == "ordering.by_gain"
     names = [score for score in ordering.SCORES if score != by] if rival else APPROACHES
     measured = of == "ours" or written.get("compare") is True or (rival and by != "bound")
     what, instead = ("other score", "order by another one") if rival else ("approach", "write ours")
     if isinstance(of, str) and of not in names:
-        yield Clash((*where, "of"), f"is no {what}; {suggestion(of, names)}")
+        yield kind.Clash((*where, "of"), f"is no {what}; {suggestion(of, names)}")
     elif isinstance(of, str) and not measured and pipeline.get("ordering") is not None:
-        yield Clash((*where, "of"), f"is measured only with ordering.compare: true; add it, or {instead}")
-    labelers = as_dict(pipeline.get("weak_labels")).get("labelers") or ["majority", "snorkel"]
-    known = [name for name in as_list(labelers) if isinstance(name, str)]
+        yield kind.Clash((*where, "of"), f"is measured only with ordering.compare: true; add it, or {instead}")
+    labelers = kind.as_dict(pipeline.get("weak_labels")).get("labelers") or ["majority", "snorkel"]
+    known = [name for name in kind.as_list(labelers) if isinstance(name, str)]
     if isinstance(group, str) and known and group not in known and group in weak_labels.LABELERS.words:
-        yield Clash((*where, "group"), f"is not among weak_labels.labelers ({', '.join(known)}); add it there")
+        yield kind.Clash((*where, "group"), f"is not among weak_labels.labelers ({', '.join(known)}); add it there")
 
 
-def asked(pipeline: AuditRequest) -> bool:
+def asked(pipeline: kind.AuditRequest) -> bool:
     """Whether the samples get, or come with, votes."""
     return pipeline.asked(Labeling) is not None or carries_votes(pipeline)
 
 
-def carries_votes(pipeline: AuditRequest) -> bool:
+def carries_votes(pipeline: kind.AuditRequest) -> bool:
     """Whether the samples come with votes: as a table beside them, or as a data set of crowd workers' answers."""
     from assay.data.catalog import is_votes
 
     return pipeline.source.votes is not None or is_votes(pipeline.source.dataset)
 
 
-def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: kind.AuditRequest, folder: Path) -> Iterator[kind.MissingThing]:
     """The rulebook."""
     asked = pipeline.asked(Labeling)
     if asked is not None:
-        yield from missing_if_fails(("labeling",), {}, partial(FLOW.rulebook_of, asked, folder))
+        yield from kind.missing_if_fails(("labeling",), {}, partial(FLOW.rulebook_of, asked, folder))
 
 
-def extras(pipeline: AuditRequest) -> Iterator[tuple[Where, str]]:
+def extras(pipeline: kind.AuditRequest) -> Iterator[tuple[Where, str]]:
     """What Snorkel's label model is computed by."""
     labelling = pipeline.asked(WeakLabelling)
     if labelling is not None and "snorkel" in labelling.labelers:
         yield ("weak_labels", "labelers"), "snorkel"
 
 
-def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
+def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:
     """The columns that rules look at which the pipeline writes itself."""
     asked = pipeline.asked(Labeling)
     for position, rule in enumerate(asked.rules if asked is not None else ()):
@@ -112,23 +101,23 @@ def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
             yield ("labeling", "rules", position, *setting), rule.column, f"the rule {rule.called!r} looks at"
 
 
-CURATION = AuditKind(
+CURATION = kind.AuditKind(
     "curation",
     asked,
     FLOW.curate,
     extras=extras,
     keys=(
-        Key("labeling", Labeling, "{functions: breast-cancer}"),
-        Key("pruning", Pruning, "{correlation: 0.5}"),
-        Key("weak_labels", WeakLabelling, "{labelers: [majority, snorkel]}"),
-        Key("ordering", Ordering, "{alpha: 0.05, datasets: 10, compare: true}"),
+        kind.Key("labeling", Labeling, "{functions: breast-cancer}"),
+        kind.Key("pruning", Pruning, "{correlation: 0.5}"),
+        kind.Key("weak_labels", WeakLabelling, "{labelers: [majority, snorkel]}"),
+        kind.Key("ordering", Ordering, "{alpha: 0.05, datasets: 10, compare: true}"),
     ),
     stands_on=("data",),
     measures=(
-        Measured("labeling", labeling.METRICS, ("labeling",), also=comes_with_votes),
-        Measured("pruning", pruning.METRICS, ("pruning",)),
-        Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
-        Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
+        kind.Measured("labeling", labeling.METRICS, ("labeling",), also=comes_with_votes),
+        kind.Measured("pruning", pruning.METRICS, ("pruning",)),
+        kind.Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
+        kind.Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
     ),
     clashes=clashes,
     missing=missing,

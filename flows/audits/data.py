@@ -10,19 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.flows.kind import (
-    AuditKind,
-    AuditRequest,
-    Clash,
-    Ground,
-    Measured,
-    MissingThing,
-    NamedColumn,
-    Written,
-    as_dict,
-    missing_if_fails,
-    placed_subjects,
-)
+from assay.flows import kind
 from assay.flows.yaml_document import Where, nearest
 from assay.infra.errors import InputError, blame_setting, first_named
 from assay.infra.storage.artifacts import Artifact
@@ -92,7 +80,7 @@ class Data:
     """What people said of samples, where the source names their answers; it is gold in `samples` already."""
 
 
-def classes_of(ground: Ground) -> list[str]:
+def classes_of(ground: kind.Ground) -> list[str]:
     """The names of the classes, by their codes."""
     from assay.data.schemas import class_names
     from assay.infra.stages.partitions import collect
@@ -100,7 +88,7 @@ def classes_of(ground: Ground) -> list[str]:
     return class_names(collect(ground.of(Data).classes, None))
 
 
-def ingest_samples(ground: Ground) -> Data:
+def ingest_samples(ground: kind.Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
     from assay.infra.stages.runs import current_run
     from assay.tasks.ingest.sources import resolve
@@ -123,7 +111,7 @@ def ingest_samples(ground: Ground) -> Data:
     return data if share == 1 else replace(data, samples=draw_share(data.samples, share))
 
 
-def _with_peoples_gold(ground: Ground, data: Data) -> Data:
+def _with_peoples_gold(ground: kind.Ground, data: Data) -> Data:
     """The data with people's answers as the gold of their samples."""
     from assay.tasks.ingest.label_studio import find_answers
     from assay.tasks.ingest.task import settle_gold
@@ -133,7 +121,7 @@ def _with_peoples_gold(ground: Ground, data: Data) -> Data:
     return replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
 
 
-def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
+def background(ground: kind.Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
     """What came in, and what the contracts say of it and of the curated sets."""
     import pyarrow as pa
 
@@ -154,20 +142,20 @@ def background(ground: Ground, data: Data, findings: FindingIndex) -> Iterator[P
         yield of_answers(collect(data.answers, None), class_names(collect(data.classes, None)), findings)
 
 
-def columns(pipeline: AuditRequest) -> Iterator[NamedColumn]:
+def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:
     """The column that says which samples are audited."""
     if pipeline.evaluation.column is not None:
         yield ("evaluation", "column"), pipeline.evaluation.column, "the evaluation goes by"
 
 
-def missing(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
+def missing(pipeline: kind.AuditRequest, folder: Path) -> Iterator[kind.MissingThing]:
     """The files of the source, and the columns that its settings or anything else in the pipeline names."""
     yield from missing_in_source(pipeline, folder)
     if pipeline.source.gold is not None:
-        yield from missing_if_fails(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
+        yield from kind.missing_if_fails(("source", "gold"), {}, lambda: _read_answers(pipeline.source, folder))
 
 
-def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingThing]:
+def missing_in_source(pipeline: kind.AuditRequest, folder: Path) -> Iterator[kind.MissingThing]:
     """What the source names and cannot be had; where its files are there, columns that they do not have."""
     from assay.tasks.ingest.sources import blame_for, first_look, resolve
     from assay.tasks.subjects.holding_out import require_splits
@@ -180,7 +168,7 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
             return
         with_its_setting = blame_setting(*blame_for(source))
         look = with_its_setting(partial(lambda asked: seen.append(first_look(resolve(asked, folder), part)), source))
-        wrong = list(missing_if_fails(("source",), {}, look))
+        wrong = list(kind.missing_if_fails(("source",), {}, look))
         yield from wrong
         if not wrong:
             break
@@ -191,23 +179,23 @@ def missing_in_source(pipeline: AuditRequest, folder: Path) -> Iterator[MissingT
         yield from _no_predictions(pipeline, seen[0].types)
     parts, asked = seen[0].parts if seen else None, pipeline.evaluation
     if parts and any(getattr(subject, way) is not None for subject in pipeline.subjects for way in LEARNERS):
-        yield from missing_if_fails(("evaluation",), {}, lambda: require_splits(parts, asked))
+        yield from kind.missing_if_fails(("evaluation",), {}, lambda: require_splits(parts, asked))
 
 
-def _no_predictions(pipeline: AuditRequest, types: pa.Schema) -> Iterator[MissingThing]:
+def _no_predictions(pipeline: kind.AuditRequest, types: pa.Schema) -> Iterator[kind.MissingThing]:
     """The columns of predictions, or of what is predicted, that hold something else."""
     from assay.tasks.subjects.predictions import require_codes, require_number
 
-    for where, subject in placed_subjects(pipeline):
+    for where, subject in kind.placed_subjects(pipeline):
         require = require_codes if subject.predicts is None else require_number
         for setting in ("predictions", "predicts"):
             column = getattr(subject, setting)
             if column is not None and column in types.names:
                 blamed = blame_setting(setting, column)
-                yield from missing_if_fails(where, {}, blamed(partial(require, types.field(column).type, column)))
+                yield from kind.missing_if_fails(where, {}, blamed(partial(require, types.field(column).type, column)))
 
 
-def _without(source: Source, missing: MissingThing) -> Source | None:
+def _without(source: Source, missing: kind.MissingThing) -> Source | None:
     """The source without the setting that names a column which is not there, so that the next one is found as well."""
     setting, word = str(missing.where[1]) if len(missing.where) > 1 else "", missing.word
     if setting not in Source.model_fields:
@@ -221,13 +209,13 @@ def _without(source: Source, missing: MissingThing) -> Source | None:
     return source.model_copy(update={setting: fewer or (() if setting == "required" else None), **about_it})
 
 
-def _missing_columns(pipeline: AuditRequest, columns: Sequence[str]) -> Iterator[MissingThing]:
+def _missing_columns(pipeline: kind.AuditRequest, columns: Sequence[str]) -> Iterator[kind.MissingThing]:
     """The columns that are named outside the source and that its files do not have."""
     for where, column, reader in pipeline.named_columns():
         if column not in (*columns, pipeline.source.label, pipeline.source.id):
             there = f"which {reader}; beside id and label they have {first_named(columns, 20)}"
             why = InputError(f"the samples have no column {column!r}, {there}.")
-            yield MissingThing(where, column, why, meant=nearest(column, columns))
+            yield kind.MissingThing(where, column, why, meant=nearest(column, columns))
 
 
 def _read_answers(source: Source, folder: Path) -> None:
@@ -241,17 +229,17 @@ def _read_answers(source: Source, folder: Path) -> None:
         require_classes(judged, source.classes, answers.label)
 
 
-def gate(pipeline: Written, _gate: Written, where: Where) -> Iterator[Clash]:
+def gate(pipeline: kind.Written, _gate: kind.Written, where: Where) -> Iterator[kind.Clash]:
     """People's answers are measured where the source names them."""
-    if as_dict(pipeline.get("source")).get("gold") is None:
-        yield Clash((*where, "finding"), "nothing will measure it: name people's answers under source.gold")
+    if kind.as_dict(pipeline.get("source")).get("gold") is None:
+        yield kind.Clash((*where, "finding"), "nothing will measure it: name people's answers under source.gold")
 
 
-DATA = AuditKind(
+DATA = kind.AuditKind(
     "data",
     lambda _pipeline: True,
     ingest_samples,
-    measures=(Measured("answers", METRICS, ("source",), gate=gate),),
+    measures=(kind.Measured("answers", METRICS, ("source",), gate=gate),),
     columns=columns,
     missing=missing,
     background=background,

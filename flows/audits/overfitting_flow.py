@@ -27,26 +27,15 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ingest.settings import ORIGINS
 from assay.tasks.overfitting import page as overfitting_page
+from assay.tasks.overfitting import task
 from assay.tasks.overfitting.settings import Overfitting, Synthetic
 from assay.tasks.overfitting.synthetic import EXPERIMENTS, WITHOUT_VALUES, Experiment, Runs
-from assay.tasks.overfitting.task import (
-    WindowTests,
-    average_models,
-    compare_orbits,
-    learned_samples,
-    measure_synthetic,
-    measure_windows,
-    run_synthetic,
-    shift_windows,
-    train_again,
-    train_dishonestly,
-)
 from assay.tasks.overfitting.verdicts import Judged, judge_tests
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 
-def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> WindowTests:
+def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -> task.WindowTests:
     """One subject on the test set, with each of its seeds, and on the controls."""
     settings, classes, resolved = asked.translations, examination.classes, subject.resolved
     assert settings is not None, "asked for before"
@@ -57,19 +46,19 @@ def shift_one(examination: Examination, asked: Overfitting, subject: Examined) -
         )
 
     def shift(samples: Artifact[Samples], files: Artifact[SubjectFiles]) -> Artifact[ShiftedWindows]:
-        return shift_windows(samples, classes, files, resolved, settings.eps, settings.generators)
+        return task.shift_windows(samples, classes, files, resolved, settings.eps, settings.generators)
 
-    again = [train_again(subject.learned_from, classes, resolved, number) for number in range(1, settings.retrain)]
+    again = [task.train_again(subject.learned_from, classes, resolved, number) for number in range(1, settings.retrain)]
     seeds = [subject.files, *(trained.files for trained in again)]
     shifted = {"test": [shift(examination.evaluation, files) for files in seeds]}
     if settings.training and resolved.settings.train is not None:
-        shifted["training"] = [shift(learned_samples(subject.learned_from, resolved), subject.files)]
+        shifted["training"] = [shift(task.learned_samples(subject.learned_from, resolved), subject.files)]
     if examination.fresh is not None:
         shifted["fresh"] = [shift(examination.fresh, files) for files in seeds]
     if settings.dishonest is not None:
-        copy = train_dishonestly(examination.evaluation, classes, subject.files, resolved, settings.dishonest)
+        copy = task.train_dishonestly(examination.evaluation, classes, subject.files, resolved, settings.dishonest)
         shifted["dishonest"] = [shift(examination.evaluation, copy.files)]
-    return measure_windows(shifted, subject.name, settings.generators, asked.bound, asked.alpha)
+    return task.measure_windows(shifted, subject.name, settings.generators, asked.bound, asked.alpha)
 
 
 @dataclass(frozen=True)
@@ -85,7 +74,7 @@ class Simulated:
 class OverfittingAudit:
     """The tests of independence that were made, and, once the run knows which look at the test set it is, judged."""
 
-    shifted: Mapping[str, WindowTests]
+    shifted: Mapping[str, task.WindowTests]
     orbits: Mapping[str, Artifact[IndependenceTests]]
     simulated: Mapping[Experiment, Simulated]
     alpha: float
@@ -135,14 +124,14 @@ def compare_all(
         subjects = (*examination.of("network"), *examination.of("classifier"))
         answered |= {subject.name: (examination.evaluation, subject.predictions) for subject in subjects}
     each = {name: (*table, asked.orbit, asked.bound, asked.alpha, name) for name, table in answered.items()}
-    return start_each("orbits of", compare_orbits, each)
+    return start_each("orbits of", task.compare_orbits, each)
 
 
 def simulate(experiment: Experiment, settings: Synthetic, alpha: float) -> Simulated:
     """One synthetic experiment: its runs, the test of one model and of several, and what they come to."""
-    runs = run_synthetic(experiment, settings.eps, settings.runs, settings.steps, settings.fixed_test_set)
-    tests = average_models(runs, settings.eps, settings.models)
-    return Simulated(runs, tests, measure_synthetic(runs, tests, alpha))
+    runs = task.run_synthetic(experiment, settings.eps, settings.runs, settings.steps, settings.fixed_test_set)
+    tests = task.average_models(runs, settings.eps, settings.models)
+    return Simulated(runs, tests, task.measure_synthetic(runs, tests, alpha))
 
 
 def judge_audit(ground: Ground, audit: OverfittingAudit, run: Run) -> tuple[OverfittingAudit, Sequence[Finding]]:
