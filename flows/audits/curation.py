@@ -8,12 +8,11 @@ from pathlib import Path
 
 from assay.flows import kind
 from assay.flows.yaml_document import Value, Where, suggestion
-from assay.tasks.labeling import settings as labeling
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering import settings as ordering
 from assay.tasks.ordering.settings import Ordering
-from assay.tasks.pruning import settings as pruning
 from assay.tasks.pruning.settings import Pruning
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.weak_labels import table as weak_labels
 from assay.tasks.weak_labels.table import WeakLabelling
 
@@ -114,10 +113,10 @@ CURATION = kind.AuditKind(
     ),
     stands_on=("data",),
     measures=(
-        kind.Measured("labeling", labeling.METRICS, ("labeling",), also=comes_with_votes),
-        kind.Measured("pruning", pruning.METRICS, ("pruning",)),
-        kind.Measured("weak_labels", weak_labels.METRICS, ("weak_labels",)),
-        kind.Measured("ordering", ordering.METRICS, ("ordering",), gate=ordering_gate),
+        kind.Measured("labeling", metrics_of("labeling"), ("labeling",), also=comes_with_votes),
+        kind.Measured("pruning", metrics_of("pruning"), ("pruning",)),
+        kind.Measured("weak_labels", metrics_of("weak_labels"), ("weak_labels",)),
+        kind.Measured("ordering", metrics_of("ordering"), ("ordering",), gate=ordering_gate),
     ),
     clashes=clashes,
     missing=missing,

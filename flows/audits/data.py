@@ -14,7 +14,8 @@ from assay.flows import kind
 from assay.flows.yaml_document import Where, nearest
 from assay.infra.errors import InputError, blame_setting, first_named
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ingest.settings import METRICS, ORIGINS, Source
+from assay.tasks.ingest.settings import ORIGINS, Source
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -239,7 +240,7 @@ DATA = kind.AuditKind(
     "data",
     lambda _pipeline: True,
     ingest_samples,
-    measures=(kind.Measured("answers", METRICS, ("source",), gate=gate),),
+    measures=(kind.Measured("answers", metrics_of("answers"), ("source",), gate=gate),),
     columns=columns,
     missing=missing,
     background=background,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from assay.flows.audits.challenge_clashes import several_labels
 from assay.flows.kind import AuditKind, Clash, Ground, Key, Measured, Outcomes, Written
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.drift.compare import ANSWERS, INPUTS, METRICS, Drift
+from assay.tasks.drift.compare import ANSWERS, INPUTS, Drift
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings
@@ -105,7 +106,7 @@ DRIFT = AuditKind(
     run,
     keys=(Key("drift", Drift, "{}"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(Measured("drift", METRICS, ("drift",)),),
+    measures=(Measured("drift", metrics_of("drift"), ("drift",)),),
     clashes=clashes,
     outcomes=outcomes,
     afterwards=unmeasured,

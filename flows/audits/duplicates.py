@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from assay.flows.kind import AuditKind, Ground, Key, Measured
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.duplicates.near import AUDITED, METRICS, TRAINING, Duplicates
+from assay.tasks.duplicates.near import AUDITED, TRAINING, Duplicates
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings, NearDuplicates, Samples
@@ -76,6 +77,6 @@ DUPLICATES = AuditKind(
     run,
     keys=(Key("duplicates", Duplicates, "{}"),),
     stands_on=("data", "subjects"),
-    measures=(Measured("duplicates", METRICS, ("duplicates",)),),
+    measures=(Measured("duplicates", metrics_of("duplicates"), ("duplicates",)),),
     page=page,
 )

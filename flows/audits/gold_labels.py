@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from assay.flows import kind
 from assay.flows.audits.challenge_clashes import one_class_each, some_subject
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.agreement import alpha
 from assay.tasks.agreement.alpha import Annotators
-from assay.tasks.label_errors import confident
 from assay.tasks.label_errors.confident import LabelErrors
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.kinds import kind_of
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ ANNOTATORS = kind.AuditKind(
     compare_annotators,
     keys=(kind.Key("annotators", Annotators, "[first_reader, second_reader]"),),
     stands_on=("data",),
-    measures=(kind.Measured("annotators", alpha.METRICS, ("annotators",)),),
+    measures=(kind.Measured("annotators", metrics_of("annotators"), ("annotators",)),),
     clashes=lambda pipeline: one_class_each(pipeline, "annotators"),
     columns=lambda pipeline: kind.listed_columns(pipeline, Annotators, "annotators", "an annotator's labels are in"),
     background=kind.shown_if_measured("annotators", kind.Late("assay.tasks.agreement.page").page),
@@ -111,7 +110,7 @@ LABEL_ERRORS = kind.AuditKind(
     doubt_gold,
     keys=(kind.Key("label_errors", LabelErrors, "{}"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(kind.Measured("label_errors", confident.METRICS, ("label_errors",)),),
+    measures=(kind.Measured("label_errors", metrics_of("label_errors"), ("label_errors",)),),
     clashes=label_error_clashes,
     hardness=gold_doubt,
     page=label_errors_page,

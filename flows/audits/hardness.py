@@ -32,8 +32,9 @@ from assay.flows.kind import (
 )
 from assay.infra.stages.branches import subflow
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.hardness.association import METRICS, Hardness
+from assay.tasks.hardness.association import Hardness
 from assay.tasks.statistics.groups import GROUP
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     from assay.data.schemas import Findings, HardestSamples, HardnessPairs
@@ -140,7 +141,7 @@ def hardness_over(kinds: Sequence[AuditKind[Any]]) -> AuditKind[Any]:
         lambda ground, settings: relate(ground, settings, kinds),
         keys=(Key("hardness", Hardness, "{hardest: 0.25, shown: 12}"),),
         stands_on=("data", *heard),
-        measures=(Measured("hardness", METRICS, ("hardness",)),),
+        measures=(Measured("hardness", metrics_of("hardness"), ("hardness",)),),
         clashes=clashes,
         page=show_hardness,
         followed=Late("assay.tasks.hardness.page").followed,

@@ -8,13 +8,10 @@ from assay.flows import kind
 from assay.flows.audits import challenge_clashes
 from assay.flows.audits.challenge_clashes import attack_name, needs_subject, only_asked, several_labels
 from assay.flows.yaml_document import Value, suggestion
-from assay.tasks.attacks import table as attacks
-from assay.tasks.corruptions import table as corruptions
 from assay.tasks.corruptions.table import Corruptions
-from assay.tasks.defenses import table as defenses
 from assay.tasks.defenses.settings import Smoothing
-from assay.tasks.diagnostics import settings as diagnostics
 from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import as_number
 
 FLOW, INSIDE = kind.Late("assay.flows.audits.images_flow"), kind.Late("assay.flows.audits.images_inside_flow")
@@ -87,8 +84,8 @@ IMAGES = kind.AuditKind(
     FLOW.challenge_images,
     stands_on=("data", "subjects"),
     measures=(
-        kind.Measured("attack", attacks.METRICS, ("attacks",), gate=challenge_clashes.attack_gate),
-        kind.Measured("defense", defenses.METRICS, ("defenses", "smoothing"), gate=challenge_clashes.defense_gate),
+        kind.Measured("attack", metrics_of("attack"), ("attacks",), gate=challenge_clashes.attack_gate),
+        kind.Measured("defense", metrics_of("defense"), ("defenses", "smoothing"), gate=challenge_clashes.defense_gate),
     ),
     clashes=challenge_clashes.clashes,
     hardness=FLOW.smallest_eps,
@@ -103,7 +100,7 @@ CORRUPTIONS = kind.AuditKind(
     FLOW.corrupt,
     keys=(kind.Key("corruptions", Corruptions, "{severities: [1, 3, 5]}"),),
     stands_on=("subjects", "attacks"),
-    measures=(kind.Measured("corruption", corruptions.METRICS, ("corruptions",)),),
+    measures=(kind.Measured("corruption", metrics_of("corruption"), ("corruptions",)),),
     clashes=corruption_clashes,
     hardness=FLOW.flips_per_sample,
     page=FLOW.show_corruptions,
@@ -117,7 +114,7 @@ DIAGNOSTICS = kind.AuditKind(
     INSIDE.look,
     keys=(kind.Key("diagnostics", Diagnostics, "{attacks: [pgd], eps: 0.1}"),),
     stands_on=("data", "subjects", "attacks"),
-    measures=(kind.Measured("diagnostics", diagnostics.METRICS, ("diagnostics",)),),
+    measures=(kind.Measured("diagnostics", metrics_of("diagnostics"), ("diagnostics",)),),
     clashes=diagnostics_clashes,
     page=INSIDE.show_insides,
 )

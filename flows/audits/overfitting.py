@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from assay.flows import kind
 from assay.flows.yaml_document import Value, Where
-from assay.tasks.overfitting.settings import METRICS, Overfitting
+from assay.tasks.overfitting.settings import Overfitting
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import Evaluation
 
 ANSWERING = ("network", "classifier", "predictions", "model")
@@ -83,7 +84,7 @@ OVERFITTING = kind.AuditKind(
     extras=lambda _pipeline: [(("overfitting",), "images")],
     keys=(kind.Key("overfitting", Overfitting, "{translations: {eps: 2}}"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(kind.Measured("overfitting", METRICS, ("overfitting",)),),
+    measures=(kind.Measured("overfitting", metrics_of("overfitting"), ("overfitting",)),),
     clashes=overfitting_clashes,
     columns=columns,
     afterwards=FLOW.judge_audit,

@@ -15,7 +15,8 @@ import numpy as np
 from assay.flows.kind import AuditKind, Clash, Ground, Measured, Written
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.agreement.drawn_labels import METRICS, Answerer, answerer_of, people_findings, people_page
+from assay.tasks.agreement.drawn_labels import Answerer, answerer_of, people_findings, people_page
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.stratified_ppi import Drawn
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ PEOPLE = AuditKind(
     "people",
     lambda _pipeline: True,
     run,
-    measures=(Measured("people", METRICS, ("source",), gate=gate),),
+    measures=(Measured("people", metrics_of("people"), ("source",), gate=gate),),
     afterwards=judge,
     page=page,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from assay.flows.audits.subjects import of_numbers
 from assay.flows.kind import AuditKind, Clash, Late, Measured, Written, each_subject
 from assay.flows.yaml_document import Where
-from assay.tasks.subjects.numbers.errors import METRICS
+from assay.tasks.statistics.metrics import metrics_of
 
 FLOW = Late("assay.flows.audits.regression_flow")
 
@@ -23,7 +23,7 @@ REGRESSION = AuditKind(
     lambda pipeline: bool(of_numbers(pipeline)),
     FLOW.measure_all,
     stands_on=("data", "curation"),
-    measures=(Measured("regression", METRICS, ("subject", "subjects"), gate=gate),),
+    measures=(Measured("regression", metrics_of("regression"), ("subject", "subjects"), gate=gate),),
     page=FLOW.show,
     outcomes=FLOW.outcomes,
     sampled=FLOW.sampled,

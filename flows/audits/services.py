@@ -33,10 +33,11 @@ from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
 from assay.tasks.labeling.settings import Labeling, WrittenRules
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.chat import PLACE, PLACES, Message, Prompt, form_at, read_prompt, with_prompt
 from assay.tasks.subjects.addresses.endpoint import asking_at, counted_as, require_answer
 from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
-from assay.tasks.subjects.addresses.services import METRICS, asked_services, is_service, service_findings, withholds
+from assay.tasks.subjects.addresses.services import asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
 
 if TYPE_CHECKING:
@@ -254,7 +255,7 @@ SERVICES = AuditKind(
     asked,
     ask_again,
     after=("subjects", "texts", "attacks", "corruptions"),
-    measures=(Measured("services", METRICS, ("subject", "subjects"), gate=gate),),
+    measures=(Measured("services", metrics_of("services"), ("subject", "subjects"), gate=gate),),
     clashes=clashes,
     missing=missing,
     afterwards=count_requests,

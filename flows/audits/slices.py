@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from assay.flows import kind
 from assay.flows.audits.challenge_clashes import one_class_each, some_subject
-from assay.tasks.slices.search import METRICS, Slices
+from assay.tasks.slices.search import Slices
+from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     pass
@@ -46,7 +47,7 @@ SLICES = kind.AuditKind(
     run,
     keys=(kind.Key("slices", Slices, "[site, sex]"),),
     stands_on=("data", "tables", "subjects"),
-    measures=(kind.Measured("slices", METRICS, ("slices",)),),
+    measures=(kind.Measured("slices", metrics_of("slices"), ("slices",)),),
     clashes=clashes,
     columns=lambda pipeline: kind.listed_columns(pipeline, Slices, "slices", "slices go by"),
     page=kind.shown_if_measured("slices", kind.Late("assay.tasks.slices.page").page),

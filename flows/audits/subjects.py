@@ -30,8 +30,9 @@ from assay.flows.kind import (
 )
 from assay.flows.yaml_document import Value, Where
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.kinds import kind_of, kinds_written
-from assay.tasks.subjects.settings import ALONG_METRICS, METRICS, Subject
+from assay.tasks.subjects.settings import Subject
 
 SOURCES_OF_ROWS = ("csv", "parquet", "jsonl", "iob", "votes", "sql", "label_studio")
 """Sources that have images only where `image` says in which column."""
@@ -196,7 +197,7 @@ TABLES = AuditKind(
     lambda pipeline: bool(of_tables(pipeline)),
     FLOW.measure_all,
     stands_on=("data", "curation"),
-    measures=(Measured("subject", METRICS, ("subject", "subjects"), gate=subject_gate),),
+    measures=(Measured("subject", metrics_of("subject"), ("subject", "subjects"), gate=subject_gate),),
     clashes=clashes,
     columns=columns,
     missing=missing,
@@ -243,7 +244,7 @@ ALONG = AuditKind(
     ALONG_FLOW.follow,
     stands_on=("curation", "subjects"),
     after=("attacks", "corruptions", "texts"),
-    measures=(Measured("along", ALONG_METRICS, ("ordering",), gate=gate_along),),
+    measures=(Measured("along", metrics_of("along"), ("ordering",), gate=gate_along),),
     page=shown_if_measured("along", Late("assay.tasks.subjects.along.page").page),
     outcomes=ALONG_FLOW.outcomes_of_order,
     sampled=ALONG_FLOW.sampled,

@@ -30,7 +30,6 @@ from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.resampling import (
     BLOCKS,
     Array,
@@ -56,9 +55,6 @@ class Annotators(Settings):
     @classmethod
     def _from_a_list(cls, written: Any) -> Any:
         return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
-
-
-METRICS = metrics_of("annotators")
 
 
 Codes = npt.NDArray[np.int64]

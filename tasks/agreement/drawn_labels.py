@@ -14,15 +14,12 @@ from assay.tasks.reporting.estimates import bars_of
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.stratified_ppi import Codes, Drawn, Floats, Ratio, labelled_share
 
 PPI, CLASSICAL = "ppi++", "classical"
 """With what was expected of all samples, and by the labels alone."""
 _BARS = "A bar for each estimate, with its interval: by PPI++, which uses what was expected, and by the labels alone."
 _WAYS = {PPI: "PPI++", CLASSICAL: "labels alone"}
-
-METRICS = metrics_of("people")
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from toolz import groupby
 
 from assay.data.schemas import Attacked
 from assay.tasks.attacks.settings import COUNTED, Goal, Norm, eps_name
-from assay.tasks.attacks.table import METRICS
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metric_named
+from assay.tasks.statistics.metrics import metric_named, metrics_of
 from assay.tasks.subjects.images.model import THRESHOLD, said
 
 Bools = npt.NDArray[np.bool_]
@@ -230,7 +229,7 @@ def attack_findings(
     counted = {"distance": "changed_pixels"} if trial.norm in COUNTED else {}
     for column, values in sorted(trial.measured.items()):
         name = counted.get(column, column)
-        unit = metric_named(METRICS, f"attack.{name}").unit
+        unit = metric_named(metrics_of("attack"), f"attack.{name}").unit
         findings.append(about.finding(name, mean_of(values, groups), unit=unit))
     if trial.eps > 0 and not split:
         findings += class_areas(about, trial.probabilities, trial.truth, classes, groups)

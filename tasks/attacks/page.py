@@ -12,7 +12,6 @@ from assay.tasks.attacks.gallery import MOST, AttackedImages, gallery
 from assay.tasks.attacks.measures import WORST, worst_called
 from assay.tasks.attacks.red_flags import FLAGS
 from assay.tasks.attacks.settings import eps_name, norm_and_slice
-from assay.tasks.attacks.table import METRICS
 from assay.tasks.reporting.estimates import (
     About,
     capital,
@@ -38,6 +37,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of, red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest, measured
+from assay.tasks.statistics.metrics import metrics_of
 
 
 def eps_value(group: str) -> float:
@@ -380,4 +380,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
                 if eps_value(group) > 0:
                     spare = subject not in telling or group != telling[subject].group
                     lowest = attack_findings.lowest(subject, group)
-                    yield from headline_of(METRICS, lowest, subject, f"ε = {eps_text(group)}", spare=spare)
+                    yield from headline_of(metrics_of("attack"), lowest, subject, f"ε = {eps_text(group)}", spare=spare)

@@ -1,5 +1,5 @@
-"""Every attack that a pipeline can name, on images, on texts and on terms, and the metrics that attacks measure. A new
-attack is a module of its own, and a line here; AutoAttack, which is four of these in turn, stands here."""
+"""Every attack that a pipeline can name, on images, on texts and on terms. A new attack is a module of its own, and a
+line here; AutoAttack, which is four of these in turn, stands here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from assay.tasks.attacks.texts.checklist import CHECKLIST
 from assay.tasks.attacks.texts.published import BERT_ATTACK, DEEPWORDBUG_ATTACK
 from assay.tasks.attacks.texts.questions import INJECTION_ATTACK, QUESTION_ATTACKS
 from assay.tasks.attacks.texts.settings import A2T, Guided, Noise, QuestionAttack, TextRewrite, WordAttack
-from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
     from assay.infra.stages.exact import Seeds
@@ -184,9 +183,3 @@ if TYPE_CHECKING:
 else:
     AnyAttack = ATTACKS.union
 """Any attack, also written short: `- fgsm`, `- pgd: {steps: 20}`, or the paper's by name, `- xu-pgd-4`."""
-
-
-METRICS = metrics_of("attack")
-
-
-TERM_METRICS = metrics_of("ner", "sts")

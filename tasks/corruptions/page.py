@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.medmnist_c import MISSING
-from assay.tasks.corruptions.table import METRICS, PRESETS, in_order
+from assay.tasks.corruptions.table import PRESETS, in_order
 from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
 from assay.tasks.reporting.estimates import About, class_text, column, columns_over, series_of, share_text, table_of
 from assay.tasks.reporting.numerals import integer, plural
 from assay.tasks.reporting.parts import Block, DataTable, Gallery, LinePlot, Panels, Part, Picture, SeriesStyle, Strip
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, slice_of
+from assay.tasks.statistics.metrics import metrics_of
 
 
 class CorruptionFindings:
@@ -65,7 +66,7 @@ def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> lis
         "bmCE); and of these the ones beyond clean images. The mean is of the ratios, each perturbation counting "
         f"the same, without those for which {reference} has none to divide by. Below 1 is better than {reference}."
     )
-    columns = [column("Subject", "subject"), *columns_over(METRICS, *shown)]
+    columns = [column("Subject", "subject"), *columns_over(metrics_of("corruption"), *shown)]
     return [table_of(f"Beside {reference}", rows, columns, note, findings=findings)] if rows else []
 
 
@@ -210,7 +211,7 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the mean flip probability, and the lowest accuracy under one perturbation."""
     for subject in findings.distinct("subject", "corruption"):
         flips = findings.get("corruption.flip_probability", subject, MEAN, ALL)
-        yield from headline_of(METRICS, flips, subject)
+        yield from headline_of(metrics_of("corruption"), flips, subject)
         left = findings.select("corruption.accuracy", subject=subject, group=ALL)
         worst = lowest(accuracy for accuracy in left if accuracy.of != MEAN)
-        yield from headline_of(METRICS, worst, subject)
+        yield from headline_of(metrics_of("corruption"), worst, subject)

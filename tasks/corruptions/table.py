@@ -1,5 +1,5 @@
 """The perturbations that a pipeline can name: the 14 of the Robust-Benchmark (Xu et al., section 4.4), and those of
-ImageNet-C beside them; the options of the audit, and what it measures. A new one is a line in `CORRUPTIONS`.
+ImageNet-C beside them; and the options of the audit. A new one is a line in `CORRUPTIONS`.
 
 The five geometric ones have no published levels: their largest amplitude is that of CIFAR-P and ImageNet-P, and
 severity s takes {.2, .4, .6, .8, 1} of it. ImageNet-P scales from .40 to 1.15; centred on the identity that is ±.375.
@@ -22,7 +22,6 @@ from assay.tasks.corruptions.choice import each as each
 from assay.tasks.corruptions.choice import shares as shares
 from assay.tasks.corruptions.imagenet_c import IMAGENET_C, OF_IMAGENET_C
 from assay.tasks.corruptions.medmnist_c import ON_SKIN, UNLISTED, of_medmnist
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import as_tuple
 
 if TYPE_CHECKING:
@@ -195,6 +194,3 @@ class Corruptions(Settings):
             if twice:
                 raise ValueError(f"{option} lists {twice[0]} more than once")
         return self
-
-
-METRICS = metrics_of("corruption")

@@ -15,12 +15,12 @@ from assay.tasks.attacks.measures import WORST
 from assay.tasks.attacks.page import eps_text, spaced_ticks
 from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
-from assay.tasks.defenses.table import METRICS
 from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, percent
 from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.page import learning
 
 if TYPE_CHECKING:
@@ -271,4 +271,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     if defence_findings.group:
         for subject in defence_findings.subjects:
             best = defence_findings.best_accuracy(subject)
-            yield from headline_of(METRICS, best, subject, f"ε = {eps_text(defence_findings.group)}")
+            yield from headline_of(metrics_of("defense"), best, subject, f"ε = {eps_text(defence_findings.group)}")

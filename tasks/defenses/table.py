@@ -1,5 +1,5 @@
-"""The defences that a pipeline can name, of images and of texts, how each may be written short, and what defences and
-certificates measure. A new defence of images is a module, and a line here.
+"""The defences that a pipeline can name, of images and of texts, and how each may be written short. A new defence of
+images is a module, and a line here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from assay.tasks.defenses.adversarial_training import (
     ImageDefenceChoice,
 )
 from assay.tasks.defenses.settings import AttackedCopies, Defence
-from assay.tasks.statistics.metrics import metrics_of
 
 IMAGE_DEFENCES: TaggedChoices[ImageDefenceChoice[Any]] = TaggedChoices(
     "defence", GROUP, ImageDefenceChoice, (STANDARD, MPADVT, MAADVT, TRADES_DEFENCE, MART_DEFENCE)
@@ -33,6 +32,3 @@ if TYPE_CHECKING:
 else:
     AnyDefence = DEFENCES.union
 """Any defence, also written short: `- standard`, `- maadvt: {eps: 0.1, lambda: 6}`."""
-
-
-METRICS = metrics_of("defense")

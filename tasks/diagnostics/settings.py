@@ -1,4 +1,4 @@
-"""Options of diagnostics (which layers, which images, under which attacks), and what they measure."""
+"""Options of diagnostics: which layers, which images, under which attacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.settings import Eps
 
 
@@ -48,6 +47,3 @@ class Diagnostics(Settings):
 
     neighbours: int = Field(default=10, ge=1, le=200)
     """How many nearest training samples vote on a sample's class in each layer."""
-
-
-METRICS = metrics_of("diagnostics")

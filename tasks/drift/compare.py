@@ -23,7 +23,6 @@ from assay.tasks.statistics.auc import AUC, auc_finding, binary_auc
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, named_groups
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.holding_out import drawn, fold_of
 from assay.tasks.subjects.predictions import RESERVED, Matrix, feature_matrix, is_numeric, probabilities_of
 from assay.tasks.subjects.tables.logistic import cross_fit
@@ -39,7 +38,6 @@ class Drift(Settings):
     """About so many samples of each night are compared, drawn by their ids."""
 
 
-METRICS = metrics_of("drift")
 INPUTS, ANSWERS = "inputs", "answers"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assay.tasks.drift.compare import METRICS
 from assay.tasks.reporting.estimates import column, columns_over, table_of
 from assay.tasks.reporting.parts import Block, Part
 from assay.tasks.statistics.findings import FindingIndex, measured
+from assay.tasks.statistics.metrics import metrics_of
 
 _COLUMNS = ("drift.feature_auc", "drift.ks", "drift.psi")
 _NOTE = (
@@ -30,7 +30,10 @@ def page(findings: FindingIndex, baseline: str) -> Part:
             f"{baseline}: its area is {area.value:.3f} [{area.low:.3f}, {area.high:.3f}], and 0.5 is chance"
             + (f"; by themselves these part the nights: {', '.join(parting[:5])}." if parting else ".")
         )
-        shown = [column("Class" if area.subject else "Column", lambda row: row[2]), *columns_over(METRICS, *_COLUMNS)]
+        shown = [
+            column("Class" if area.subject else "Column", lambda row: row[2]),
+            *columns_over(metrics_of("drift"), *_COLUMNS),
+        ]
         rows = [each.about for each in columns]
         blocks.append(table_of(f"Drift of {whose}", rows, shown, _NOTE, findings=findings, collapsed=not parting))
     return Part("Drift", " ".join(lines), blocks, "drift")

@@ -23,7 +23,6 @@ from assay.data.schemas import WORDS, NearCandidates, NearDuplicates, NearKeys
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import SparseSum
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import as_text
 
@@ -45,8 +44,6 @@ class Duplicates(Settings):
     shown: int = Field(default=8, ge=0, le=100)
     """How many pairs the report shows."""
 
-
-METRICS = metrics_of("duplicates")
 
 Keys = npt.NDArray[np.uint64]
 TRAINING, AUDITED = "training", "audited"

@@ -34,7 +34,6 @@ from assay.tasks.statistics.clusters import (
     sums_by_cluster,
 )
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import RELATED
 from assay.tasks.statistics.order_test import (
     FEWEST_CLUSTERS,
@@ -58,9 +57,6 @@ class Hardness(Settings):
 
     shown: int = Field(default=12, ge=0, le=100)
     """How many samples hard by every measure the report shows of each subject."""
-
-
-METRICS = metrics_of("hardness")
 
 
 Vector = npt.NDArray[np.float64]

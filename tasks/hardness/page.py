@@ -12,7 +12,6 @@ from typing import Literal
 import pyarrow as pa
 from toolz import groupby
 
-from assay.tasks.hardness.association import METRICS
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, THETA, measure_named
 from assay.tasks.reporting.estimates import capital
 from assay.tasks.reporting.numerals import coefficient, integer, p_concluded, percent, plural
@@ -30,6 +29,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
+from assay.tasks.statistics.metrics import metrics_of
 
 
 @dataclass(frozen=True)
@@ -241,4 +241,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject the AUC of the order and of the confidence."""
     for area in findings.select("hardness.auc"):
         if area.of in _NAMES:
-            yield from headline_of(METRICS, area, area.subject, title=_NAMES[area.of])
+            yield from headline_of(metrics_of("hardness"), area, area.subject, title=_NAMES[area.of])

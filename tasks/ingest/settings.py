@@ -13,7 +13,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings
 from assay.infra.storage.network import without_password
-from assay.tasks.statistics.metrics import metrics_of
 
 
 def as_many(value: object) -> object:
@@ -342,9 +341,6 @@ class Source(Settings):
         has_images = self.image is not None or self.images is not None or self.dataset is not None
         if self.pixels is not None and not has_images:
             raise ValueError("pixels is about images: say which column holds them with image, or give images")
-
-
-METRICS = metrics_of("answers")
 
 
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%|(0?\.\d{1,8}|1(?:\.0+)?)")

@@ -27,7 +27,6 @@ from assay.tasks.statistics.classification import Bools, Groups, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of_ids
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.predictions import probabilities_of
 
 
@@ -40,8 +39,6 @@ class LabelErrors(Settings):
     shown: int = Field(default=12, ge=0, le=100)
     """How many doubtful samples the report shows of each."""
 
-
-METRICS = metrics_of("label_errors")
 
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

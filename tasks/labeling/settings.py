@@ -1,7 +1,6 @@
 """What a pipeline says about its labelling functions: a rulebook that somebody programmed, or rules written down.
 
-A written rule is a threshold, keywords or a regular expression, and the class that it votes for. Beside the options
-stands what labelling measures.
+A written rule is a threshold, keywords or a regular expression, and the class that it votes for.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.chat import form_at
 from assay.tasks.subjects.addresses.given import Asking
 
@@ -249,6 +247,3 @@ class Labeling(StandsOn, WrittenRules):
         ('rules.yaml', None)
         """
         return self.functions if self.functions is not None and self.functions.endswith((".yaml", ".yml")) else None
-
-
-METRICS = metrics_of("labeling")

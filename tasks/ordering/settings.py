@@ -1,5 +1,5 @@
-"""The options of ordering (how wide the intervals are, how many curated sets there are, how their order is tested), the
-four approaches of Table 1, and what ordering measures.
+"""The options of ordering (how wide the intervals are, how many curated sets there are, how their order is tested), and
+the four approaches of Table 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pydantic import Field
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics_of
 
 Score = Literal["bound", "confidence", "entropy", "learned"]
 SCORES: tuple[Score, ...] = get_args(Score)
@@ -76,6 +75,3 @@ def approach_named(name: str) -> Approach:
         if approach.name == name:
             return approach
     raise InputError(f"There is no approach {name!r}; there are {', '.join(each.name for each in APPROACHES)}.")
-
-
-METRICS = metrics_of("ordering")

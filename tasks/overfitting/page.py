@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from math import log10
 
 from assay.tasks.overfitting.independence import ORBIT, Record
-from assay.tasks.overfitting.settings import METRICS
 from assay.tasks.overfitting.synthetic import Runs, spread
 from assay.tasks.overfitting.verdicts import Judged
 from assay.tasks.reporting.estimates import series_of
@@ -16,6 +15,7 @@ from assay.tasks.reporting.numerals import integer, number, p_equals, percent
 from assay.tasks.reporting.parts import BarPlot, Block, LinePlot, Panels, Paragraph, Part, Series, Tone
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
+from assay.tasks.statistics.metrics import metrics_of
 
 _SYNTHETIC_ERRORS = {
     "error": "test error",
@@ -240,4 +240,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     for test in findings.select("overfitting.p_value"):
         if test.verdict:
             for finding in (test, findings.get("overfitting.gap", *test.about)):
-                yield from headline_of(METRICS, finding, *test.about)
+                yield from headline_of(metrics_of("overfitting"), finding, *test.about)

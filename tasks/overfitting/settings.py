@@ -1,4 +1,4 @@
-"""Options of the overfitting test, and what it can measure."""
+"""Options of the overfitting test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics_of
 
 Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
@@ -128,6 +127,3 @@ class Overfitting(Settings):
         if self.bound != "paper" and self.translations is None and self.orbit is None:
             raise ValueError(f"`synthetic` is tested by the paper's inequality, so `bound: {self.bound}` does nothing")
         return self
-
-
-METRICS = metrics_of("overfitting")

@@ -1,6 +1,4 @@
-"""The options of pruning (which correlation makes two labelling functions dependent, and how they are ranked), and
-what it measures.
-"""
+"""The options of pruning: which correlation makes two labelling functions dependent, and how they are ranked."""
 
 from __future__ import annotations
 
@@ -9,7 +7,6 @@ from typing import Literal
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.statistics.metrics import metrics_of
 
 
 class Pruning(Settings):
@@ -26,6 +23,3 @@ class Pruning(Settings):
 
     rank: Literal["cliques", "degree"] = "cliques"
     """What ranks the functions: their maximal cliques (the paper) or their neighbours (never explodes)."""
-
-
-METRICS = metrics_of("pruning")

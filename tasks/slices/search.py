@@ -31,7 +31,6 @@ from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
@@ -62,9 +61,6 @@ class Slices(Settings):
         if twice:
             raise ValueError(f"names {', '.join(twice)} twice; name each column once")
         return self
-
-
-METRICS = metrics_of("slices")
 
 
 MANY = 12

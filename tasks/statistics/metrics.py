@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
@@ -47,6 +48,7 @@ def metric(
     return Metric(name, unit, better, followed, title or words[:1].upper() + words[1:])
 
 
+@cache
 def metrics_of(*stages: str) -> tuple[Metric, ...]:
     """What is measured under these stages, as data/metrics.yaml lists it.
 

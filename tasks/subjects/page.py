@@ -22,8 +22,8 @@ from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed
-from assay.tasks.subjects.settings import METRICS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -287,4 +287,4 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     for yardstick, title in _YARDSTICKS.items():
         for subject in names(findings):
             for last in accuracies(findings, subject, yardstick)[-1:]:
-                yield from headline_of(METRICS, last, subject, last.group, title=title)
+                yield from headline_of(metrics_of("subject"), last, subject, last.group, title=title)

@@ -1,6 +1,6 @@
 """Options of a subject (a model under audit, or predictions that exist already), of trainings and held-out samples.
 
-Also how ε is written in any setting, what suits the trainings that Assay knows, and the names of what is measured.
+Also how ε is written in any setting, and what suits the trainings that Assay knows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 
 from assay.infra.errors import suggestion
 from assay.infra.settings import Settings, StandsOn
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -388,9 +387,3 @@ def options_of(subject: Subject) -> Training | None:
         return suits
     given = {name: getattr(subject.train, name) for name in subject.train.model_fields_set}
     return (suits or FURTHER).model_copy(update=given)
-
-
-METRICS = metrics_of("subject")
-
-
-ALONG_METRICS = metrics_of("along")

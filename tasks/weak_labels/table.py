@@ -1,4 +1,4 @@
-"""The labelers that a pipeline can name, the options of weak labelling, and what it measures.
+"""The labelers that a pipeline can name, and the options of weak labelling.
 
 A new labeler is a module of its own, and a line here.
 """
@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from assay.infra.settings import Settings
 from assay.infra.user_code.choices import NamedChoices
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.weak_labels.label_models import DAWID_SKENE, TRIPLETS
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
 from assay.tasks.weak_labels.snorkel import SNORKEL
@@ -72,6 +71,3 @@ class WeakLabelling(Settings):
         if len(set(labelers)) < len(labelers):
             raise ValueError(f"every labeler once, please; got {', '.join(labelers)}")
         return labelers
-
-
-METRICS = metrics_of("weak_labels")

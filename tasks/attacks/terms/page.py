@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
-from assay.tasks.attacks.table import TERM_METRICS
 from assay.tasks.attacks.terms.measures import (
     CLEAN,
     COSTS,
@@ -47,7 +46,7 @@ from assay.tasks.reporting.parts import (
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.entities import entities_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured, slice_of
-from assay.tasks.statistics.metrics import controlled_by, metric_named
+from assay.tasks.statistics.metrics import controlled_by, metric_named, metrics_of
 
 ORIGINAL: Key = (CLEAN, "")
 """The test set of unchanged samples."""
@@ -443,10 +442,10 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject F1, or Pearson's r, on unchanged samples, and the lowest that an attack leaves."""
     stages: tuple[Stage, ...] = ("ner", "sts")
     for stage in stages:
-        term_findings = TermFindings(stage, findings)
-        title = f"{metric_named(TERM_METRICS, f'{stage}.{term_findings.headline}').title} under the worst attack"
+        term_findings, declared = TermFindings(stage, findings), metrics_of(stage)
+        title = f"{metric_named(declared, f'{stage}.{term_findings.headline}').title} under the worst attack"
         for subject in term_findings.subjects:
             clean = term_findings.get(term_findings.headline, subject, ORIGINAL)
-            yield from headline_of(TERM_METRICS, clean, subject)
+            yield from headline_of(declared, clean, subject)
             worst = lowest(term_findings.get(term_findings.headline, subject, key) for key in term_findings.attacks)
-            yield from headline_of(TERM_METRICS, worst, subject, title=title)
+            yield from headline_of(declared, worst, subject, title=title)

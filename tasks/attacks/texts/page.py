@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.tasks.attacks.table import METRICS
 from assay.tasks.attacks.texts.measures import BLIND, SUCCESS, carriers
 from assay.tasks.attacks.texts.noise import SHARES, group_of
 from assay.tasks.attacks.texts.rewriting import WRONG
@@ -46,6 +45,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, lowest, measured, slice_of
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.predictions import class_label
 
 
@@ -482,4 +482,6 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per attack and subject the share of texts that were right before and fell."""
     word_findings = WordFindings(findings)
     for subject, attack in word_findings.tried:
-        yield from headline_of(METRICS, word_findings.get("success_rate", subject, attack), subject, attack)
+        yield from headline_of(
+            metrics_of("attack"), word_findings.get("success_rate", subject, attack), subject, attack
+        )

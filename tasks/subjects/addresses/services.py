@@ -12,7 +12,6 @@ from assay.infra.storage.store import Store, asked_in
 from assay.tasks.reporting.numerals import percent, plain, plural
 from assay.tasks.reporting.parts import Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.addresses.chat import NO_ANSWERS, REFUSED, TRUNCATED, UNPARSED
 from assay.tasks.subjects.addresses.client import shown
@@ -20,9 +19,6 @@ from assay.tasks.subjects.addresses.endpoint import EXAMPLE, TOKENS, VERSION, as
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.settings import Subject
-
-METRICS = metrics_of("services")
-
 
 Services = Mapping[str, tuple[str, Asking]]
 """Each as it is counted, with its address and how it is asked."""

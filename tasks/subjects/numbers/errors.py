@@ -17,12 +17,9 @@ import numpy.typing as npt
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.clusters import codes_of, doubled_midranks, from_the_others, kish, share_by
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import CONCLUDED, not_shown
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, group_trend, pattern_totals, permuted_trend
 from assay.tasks.statistics.resampling import Interval
-
-METRICS = metrics_of("regression")
 
 Floats = npt.NDArray[np.float64]
 CLEAN, ALONG = "clean", "along"

@@ -9,9 +9,10 @@ from assay.tasks.reporting.estimates import About, bars_of, column, columns_over
 from assay.tasks.reporting.numerals import integer, number, p_concluded
 from assay.tasks.reporting.parts import Block, LinePlot, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.subjects.along.page import along
-from assay.tasks.subjects.numbers.errors import ALONG, CLEAN, METRICS
+from assay.tasks.subjects.numbers.errors import ALONG, CLEAN
 from assay.tasks.subjects.settings import Subject
 
 _COLUMNS = ("regression.mae", "regression.rmse", "regression.r2", "regression.coverage", "regression.interval_width")
@@ -27,7 +28,7 @@ def page(findings: FindingIndex, subjects: Mapping[str, Subject]) -> Part:
     """The part about regression, from the findings `regression.*` and the settings of the subjects."""
     errors = measured(findings.select("regression.mae", of=CLEAN))
     sentence = " ".join(line for each in errors for line in _sentences(findings, each, subjects[each.subject]))
-    columns = [column("Subject", "subject"), *columns_over(METRICS, *_COLUMNS)]
+    columns = [column("Subject", "subject"), *columns_over(metrics_of("regression"), *_COLUMNS)]
     table = table_of("Errors", [About(*error.about) for error in errors], columns, _NOTE, findings=findings)
     judged = [each for name in ("r2", "coverage") for each in findings.select(f"regression.{name}", of=CLEAN)]
     bad = any(each.verdict.startswith(("not shown", "less than")) for each in judged)

@@ -14,7 +14,6 @@ from assay.infra.settings import Compute
 from assay.tasks.ingest.page import ingest_page
 from assay.tasks.labeling.page import page as labeling_page
 from assay.tasks.ordering.page import page as ordering_page
-from assay.tasks.ordering.settings import METRICS as ORDERING_METRICS
 from assay.tasks.pruning.page import page as pruning_page
 from assay.tasks.reporting.gates import page as gates_page
 from assay.tasks.reporting.gates import verdict as gates_verdict
@@ -22,6 +21,7 @@ from assay.tasks.reporting.layout import settings_rows
 from assay.tasks.reporting.report import LineageRow, Report, headlines_of
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.gates import judge
+from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import normal_band, share, wilson
 from assay.tasks.statistics.settings import Gate, Statistics
@@ -277,7 +277,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
         not_asked=("attacks", "corruptions", "defences", "trust", "overfitting"),
         facts={"Workers": "2 CPU, no GPU"},
         findings=findings,
-        followed=(*headlines_of(ORDERING_METRICS, index), *subjects_followed(index)),
+        followed=(*headlines_of(metrics_of("ordering"), index), *subjects_followed(index)),
         lineage=[
             LineageRow(stage, "Table", f"{i}a7c31f09be4d", f"{i}e91bb04c7d33", N, i == 5, 0.1 + i / 5, "569 samples")
             for i, stage in enumerate(stages)
