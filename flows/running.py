@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from typing import IO, TYPE_CHECKING, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
-from assay.flows.forecast.plan import check_inputs, forecast_part
+from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
 from assay.flows.nights.after_run import leave_traces
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
@@ -26,7 +26,7 @@ from assay.infra.masking import prepare_environment
 from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.runs import Run
+from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
@@ -71,18 +71,22 @@ def run_pipeline(
     """
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
-    store = Store(project.store).open()
-    server = None if configured_api() else PrefectServer().launch()
+    store, stream = Store(project.store).open(), console.file if console else None
+    close_crashed_runs(store)
+    expected = forecast_for_record(project, pipeline, seed, share, fresh)
+    # Where everything is in the store, nobody would see the server that takes longest to start; one of the user's does.
+    watched = bool(configured_api() or verify or is_something_left(expected))
+    server = PrefectServer().launch() if watched and not configured_api() else None
     try:
         with (
             signals_as_errors(),
-            _open_run(project, pipeline, store, seed, fresh, verify, share, console.file if console else None) as run,
+            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, watched) as run,
         ):
             if server is not None:
                 server.notice = run.notice
             if run_before(store, run.record) is None:
                 run.warm_up()
-            with prefect_api(server):
+            with prefect_api(server) if watched else nullcontext():
                 return perform(run, project, pipeline)
     finally:
         if server is not None:
@@ -95,7 +99,9 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
-    with _open_run(project, pipeline, store, seed, fresh=False, verify=0, share=1.0, stream=None) as run:
+    close_crashed_runs(store)
+    expected = forecast_for_record(project, pipeline, seed)
+    with _open_run(project, pipeline, store, expected, seed) as run:
         return perform(run, project, pipeline)
 
 
@@ -104,18 +110,19 @@ def _open_run(
     project: Project,
     pipeline: Pipeline,
     store: Store,
+    expected: dict[str, Any],
     seed: int,
-    fresh: bool,
-    verify: int,
-    share: float,
-    stream: IO[str] | None,
+    fresh: bool = False,
+    verify: int = 0,
+    share: float = 1.0,
+    stream: IO[str] | None = None,
+    watched: bool = True,
 ) -> Iterator[Run]:
-    from assay.flows.forecast.plan import forecast_for_record
-    from assay.infra.prefect.tasks import Orchestrated
+    progress, conductor = open_progress(cast("TextIO | None", stream)), Conductor()
+    if watched:
+        from assay.infra.prefect.tasks import Orchestrated
 
-    close_crashed_runs(store)
-    progress = open_progress(cast("TextIO | None", stream))
-    expected = forecast_for_record(project, pipeline, seed, share, fresh)
+        conductor = Orchestrated()
     run = Run(
         pipeline.name,
         store,
@@ -124,7 +131,7 @@ def _open_run(
         seed=seed,
         compute=project.compute,
         fresh=fresh,
-        conductor=Orchestrated(),
+        conductor=conductor,
         keep_bytes=project.settings.keep_mib << 20,
         verify=verify,
         share=share,

@@ -59,7 +59,7 @@ def _column_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--query", metavar="SELECT", help="Of a database: the rows, as in 'select * from visits'.")
 @click.option("--revision", metavar="COMMIT", help="The commit of a hub model; left out, the one of now, written down.")
 @click.option("--features", metavar="A,B", help="The columns that the model reads, in its order.")
-@click.option("--weights", metavar="FILE", help="A safetensors file with the weights of timm:NAME or torchvision:NAME.")
+@click.option("--weights", metavar="FILE", help="A safetensors file: weights of file.py:builder or timm:NAME.")
 @_column_options
 @click.pass_context
 def audit(

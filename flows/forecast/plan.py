@@ -5,7 +5,7 @@ how near the forecast came; and what it will ask of models that answer in words,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -138,13 +138,20 @@ def head_line(expected: Forecast) -> str:
     return f"Forecast  {seconds_in_words(expected)}{unknown}"
 
 
-def forecast_for_record(project: Project, pipeline: Pipeline, seed: int, share: float, fresh: bool) -> dict[str, Any]:
+def forecast_for_record(
+    project: Project, pipeline: Pipeline, seed: int, share: float = 1.0, fresh: bool = False
+) -> dict[str, Any]:
     """What a run is expected to cost, and the sentences for its head (`said`)."""
     try:
         expected, of_budget = forecast_before_run(project, pipeline, seed, share=share, fresh=fresh)
     except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
         return {"said": [f"There is no forecast: {error_text(error, masked=True)}"]}
     return forecast_as_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}
+
+
+def is_something_left(expected: Mapping[str, Any]) -> bool:
+    """Whether a run computes anything, by a forecast that was written down; without one it may."""
+    return "stages" not in expected or bool(expected["stages"] or expected["unknown"])
 
 
 def forecast_as_json(expected: Forecast) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class Brought:
                 f"data hold numbers ({', '.join(roles.numbers[:8])}): name those that it reads, in their order, with "
                 "--features."
             )
-        return fits[0] if ":" not in self.written or "://" in self.written else ()
+        return fits[0] if self.settings or ":" not in self.written or "://" in self.written else ()
 
 
 def look_at_model(written: str, revision: str | None, features: tuple[str, ...], weights: str | None) -> Brought:
@@ -102,15 +102,16 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
             "timm:NAME, torchvision:NAME, a file (model.onnx, model.skops), models:/NAME of MLflow, https://…, or a "
             "function of your own (file.py:object)."
         )
+    named = (("weights", weights),) if weights else ()
     if address is None:
-        return Brought(written, tuple(SETTINGS.values()), "a function of yours", features=features)
+        what = "a Torch module of yours" if weights else "a function of yours"
+        return Brought(written, tuple(SETTINGS.values()), what, features=features, settings=named)
     address.require_library(written)
     if address.word == "hugging-face":
         return _of_hugging_face(written, revision)
     if address.word == "onnx":
         return _of_onnx(written, features)
     if address.word in ("timm", "torchvision"):
-        named = (("weights", weights),) if weights else ()
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
     what = {"endpoint": "a service", "mlflow": "a model of MLflow", "skops": "a fitted classifier"}[address.word]

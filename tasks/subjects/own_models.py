@@ -178,7 +178,7 @@ def _torch_predictor(
     if weights is None:
         raise InputError(
             f'The model "{code.written}" takes no arguments, so it builds a Torch module, and that needs `weights: '
-            "file.safetensors` (a function that predicts takes the table)."
+            "file.safetensors` (of assay audit --weights FILE); a function that predicts takes the table."
         )
     if features is None:
         raise InputError(f'The Torch module of "{code.written}" needs `features`: the columns it reads, in its order.')

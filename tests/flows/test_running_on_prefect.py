@@ -13,8 +13,10 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, LogFi
 from prefect.client.schemas.objects import FlowRun, TaskRun
 from team_project import team_project
 
+from assay.flows import running
 from assay.flows.configuration.loading import Project, load_project
 from assay.infra.errors import InputError
+from assay.infra.prefect.server import PrefectServer
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -44,10 +46,8 @@ def project(team: Path, *overrides: str) -> Project:
 
 def run(team: Path, *overrides: str) -> str:
     """The name of a run that was done."""
-    from assay.flows.running import run_pipeline
-
     chosen = project(team, *overrides)
-    result = run_pipeline(chosen, chosen.pipeline("night"))
+    result = running.run_pipeline(chosen, chosen.pipeline("night"))
     assert result.status == "done"
     return result.run
 
@@ -110,6 +110,21 @@ def test_what_the_store_holds_is_cached_in_prefects_eyes(prefect: SyncPrefectCli
     assert {state.name for state in states.values() if state} == {"Cached"}
     assert states["label"] is not None
     assert "taken from the store" in (states["label"].message or "")
+
+
+def test_a_server_of_our_own_is_started_only_where_something_is_left_to_compute(
+    team: Path, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(server: PrefectServer) -> PrefectServer:
+        raise AssertionError("started")
+
+    monkeypatch.setattr(running, "configured_api", lambda: None)
+    monkeypatch.setattr(PrefectServer, "launch", launch)
+    assert run(team) != second
+    for asked in ({"fresh": True}, {"verify": 1}, {"seed": 7}):
+        chosen = project(team)
+        with pytest.raises(AssertionError, match="started"):
+            running.run_pipeline(chosen, chosen.pipeline("night"), **asked)
 
 
 def test_log_lines_are_in_our_words(prefect: SyncPrefectClient, first: str) -> None:

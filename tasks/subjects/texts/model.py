@@ -93,7 +93,7 @@ class OwnTextModel:
     def probabilities(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """The probability of every class, [n, k], checked."""
         result = np.empty((len(texts), self.classes))
-        blocks = answers_in_blocks(self.code, "classifier", texts, self.masked, "{} texts")
+        blocks = answers_in_blocks(self.code, "classifier", texts, self.masked, "a list of {} texts")
         for start, block, asked, answer in blocks:
             result[start : start + len(block)] = self._checked(answer, start, asked)[: len(block)]
         return result

@@ -13,9 +13,11 @@ import huggingface_hub
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from direct_nights import perform_night
 from model_files import onnx_of_columns, skops_of
 from PIL import Image
+from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
 from small_architectures import IMAGE_CLASSES, IMAGES, TEXT_CLASSES, TEXTS, WORDS, save_of_images, save_of_texts
 
@@ -39,7 +41,7 @@ def proposed(model: str, data: str, seconds: float = 300.0, **said: str) -> Prop
     """What is proposed for a model and data of this folder."""
     query = said.pop("query", None)
     features = tuple(name for name in said.pop("features", "").split(",") if name)
-    brought = Model(model, seconds, features=features)
+    brought = Model(model, seconds, features=features, weights=said.pop("weights", None))
     return proposal_for(Wanted(data, Path(), "night", Answers(**said), query=query, model=brought), refuse)
 
 
@@ -103,19 +105,24 @@ def test_more_time_means_more_samples_and_more_attacks() -> None:
     assert small == {"attacks", "corruptions", "evaluation"}
 
 
-@pytest.mark.parametrize("form", ["onnx", "skops", "function", "sql", "sample"])
+@pytest.mark.parametrize("form", ["onnx", "skops", "function", "module", "sql", "sample"])
 def test_a_model_of_columns_is_audited_in_every_form(visits: pd.DataFrame, form: str) -> None:
     fitted = LogisticRegression().fit(visits[["heat", "pain"]].to_numpy(), visits["state"])
     skops_of(Path("m.skops"), fitted)
     onnx_of_columns(Path("m.onnx"))
     code = "def says(t):\n    p = 1 / (1 + np.exp(-t['heat'].to_numpy()))\n    return np.stack([p, 1 - p], 1)\n"
     Path("m.py").write_text(f"import numpy as np\n{code}")
+    Path("net.py").write_text("import torch\n\ndef build():\n    return torch.nn.Linear(2, 2)\n")
+    save_file(
+        {"weight": torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), "bias": torch.tensor([-1.0, 1.0])}, "net.safetensors"
+    )
     with sqlite3.connect("v.db") as database:
         visits.to_sql("visits", database, index=False)
     found = {
         "onnx": lambda: proposed("m.onnx", "visits.csv"),
         "skops": lambda: proposed("m.skops", "visits.csv", features="heat,pain"),
         "function": lambda: proposed("m.py:says", "visits.csv"),
+        "module": lambda: proposed("net.py:build", "visits.csv", weights="net.safetensors"),
         "sql": lambda: proposed("m.skops", "sqlite:///v.db", query="select * from visits", id="visit"),
         "sample": lambda: proposed("m.py:says", "sample/breast-cancer"),
     }[form]()
