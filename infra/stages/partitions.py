@@ -211,6 +211,9 @@ def _pieces(bench: Workbench, pieces: Sequence[Any], function: Callable[..., Any
     ]
 
 
+_ALL = slice(None)
+
+
 @dataclass(frozen=True)
 class _Step(Step):
     """A step that is to be carried out; `sent` is what earlier partitions sent to its calls."""
@@ -240,12 +243,12 @@ class _Step(Step):
         artifacts = write_step(StepWork(bench, todo, constants, key), names, kinds)
         return artifacts if isinstance(into, tuple) else artifacts[0]
 
-    def counted(self, work: Sequence[PartitionWork]) -> Any:
-        """What it counts in these partitions."""
+    def counted(self, work: Sequence[PartitionWork], only: slice = _ALL) -> Any:
+        """What it counts in these partitions, or only in some of them."""
         key = self.key((), ())
         constants, posted = self._with_post(len(work))
         todo = []
-        for item in work:
+        for item in work[only]:
             name = f"{self.bench.title}, partition {item.index + 1} of {len(work)}{item.name}"
             content = self.lookup_key(replace(item, posted=posted), key)
             todo.append(replace(item, name=name, posted=posted, content=content, mark=mark_of(self.bench, content)))
@@ -306,11 +309,12 @@ def reduce_pieces(
     *,
     reuse: Reuse | None = None,
     sent: Artifact[Any] | None = None,
+    only: slice = _ALL,
     **constants: Any,
 ) -> Any:
-    """As `reduce_partitions`, over pieces of something outside the store."""
+    """As `reduce_partitions`, over pieces of something outside the store, or `only` some of them."""
     bench = current_workbench()
-    return _Step(bench, function, constants, (), reuse, sent).counted(_pieces(bench, pieces, function))
+    return _Step(bench, function, constants, (), reuse, sent).counted(_pieces(bench, pieces, function), only)
 
 
 def side_by_side(*inputs: Input) -> int:

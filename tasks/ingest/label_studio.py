@@ -30,6 +30,7 @@ from assay.tasks.ingest.reader_choice import parsing, table_reader
 from assay.tasks.ingest.record_scanner import require_columns
 from assay.tasks.ingest.settings import PeoplesGold
 from assay.tasks.ingest.source_files import Address, files_at, hash_of_file, opened, short_names
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of
@@ -363,7 +364,7 @@ class AnswerFiles:
     def label(self) -> str:
         """What an error calls them."""
         names = short_names(self.urls)
-        return names[0] + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+        return names[0] + (f" and {plural(len(names) - 1, 'more file')}" if len(names) > 1 else "")
 
     @cached_property
     def fingerprint(self) -> str:

@@ -43,6 +43,7 @@ from assay.tasks.ingest.rows import (
 )
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import SourceFile, SourceFiles, hash_of_file
+from assay.tasks.reporting.numerals import plural
 
 
 def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
@@ -293,7 +294,7 @@ class Piece:
         places = [
             f"{span.name} from {'line' if span.format in TEXTS else 'row'} {span.first}" for span in self.spans[:3]
         ]
-        more = f" and {len(self.spans) - 3} more files" if len(self.spans) > 3 else ""
+        more = f" and {plural(len(self.spans) - 3, 'more file')}" if len(self.spans) > 3 else ""
         return ", ".join(places) + more
 
 

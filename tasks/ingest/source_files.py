@@ -35,6 +35,7 @@ from assay.tasks.ingest.file_search import (
     unreachable,
 )
 from assay.tasks.ingest.settings import Source
+from assay.tasks.reporting.numerals import plural
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -77,7 +78,7 @@ class SourceFiles:
             return self.given.name
         if self.settings.images is not None:
             return f"images below {posixpath.basename(folder_of(self.files[0].url, self.files[0].name))}"
-        more = f" and {len(self.files) - 1} more files" if len(self.files) > 1 else ""
+        more = f" and {plural(len(self.files) - 1, 'more file')}" if len(self.files) > 1 else ""
         return self.files[0].name + more
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import Columns, reduce_pieces
 from assay.infra.stages.shuffle import Received
 from assay.tasks.ordering.datasets import Integers, scores_of
@@ -22,6 +23,7 @@ from assay.tasks.ordering.ranges import (
     FindLabelled,
     LabelledSamples,
     LeftOut,
+    PatternsSoFar,
     Pools,
     Risks,
     Surroundings,
@@ -30,7 +32,6 @@ from assay.tasks.ordering.ranges import (
     labelled_ranges,
     mean_risk,
     pattern_counts,
-    pattern_totals_of,
 )
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.ordering.sorting import Range
@@ -53,6 +54,8 @@ from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
 SHARES = ("first", "last", "untested")
 _AREA = 4  # columns of an area: those of `AreaSums`
 _WHOLE = "whole"
+RANGES_AT_A_TIME = 64
+"""So many ranges are counted before the next are: each has up to 2 MB of patterns, of which few are kept."""
 
 
 def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
@@ -139,11 +142,16 @@ class Counting:
             counted["calibration"] = calibration_sums(known, here, self.pools)
         return {order: counted}
 
-    def counts(self, counted: Mapping[str, Any], ends: Sequence[Integers], anywhere: Surroundings) -> OrderCounts:
+    def counts(
+        self,
+        counted: Mapping[str, Any],
+        patterns: PatternsSoFar | None,
+        ends: Sequence[Integers],
+        anywhere: Surroundings,
+    ) -> OrderCounts:
         """What all ranges of an order counted together."""
         of_part, units = anywhere.counts[-1, 0], counted.get("risks", {})
         n, grouped = int(of_part.sum()), self.pools.grouped
-        patterns = [each for _, each in sorted(counted.get("patterns", {}).items())]
         without = [
             mean_risk(units.get(f"{part:02d}", 0), n - size) for part, size in enumerate(of_part.tolist()) if size
         ]
@@ -152,7 +160,7 @@ class Counting:
             counted["sums"],
             bool(there) and bool(there[0][0] == there[-1][1]),
             grouped,
-            None if grouped or not patterns else pattern_totals_of(patterns),
+            None if grouped or patterns is None else patterns.totals(),
             mean_risk(units.get(_WHOLE, 0), n),
             tuple(without),
             None if calibration is None else CalibrationCounts.of(calibration),
@@ -161,12 +169,20 @@ class Counting:
 
 def count_orders(inputs: Sequence[Columns], known: FindLabelled, counting: Counting) -> list[OrderCounts]:
     """What is counted along each order of these columns."""
-    ranges = labelled_ranges(inputs, known, counting.pools)
-    counted = reduce_pieces(
-        counted_in_range, ranges.pieces, sent=ranges.sent, arounds=ranges.arounds, counting=counting
-    )
+    ranges, counted = labelled_ranges(inputs, known, counting.pools), dict[str, Any]()
+    patterns = {at: PatternsSoFar() for at in range(min(counting.whole, len(ranges.orders)))}
+    for start in range(0, len(ranges.pieces), RANGES_AT_A_TIME):
+        here = slice(start, start + RANGES_AT_A_TIME)
+        pieces = ranges.pieces[here]
+        arounds = {piece: ranges.arounds[piece] for piece in pieces}
+        more = reduce_pieces(
+            counted_in_range, ranges.pieces, sent=ranges.sent, only=here, arounds=arounds, counting=counting
+        )
+        for piece in [piece for piece in pieces if piece.order in patterns]:
+            patterns[piece.order].add(more[str(piece.order)]["patterns"].pop(piece.name))
+        counted = merge(counted, more)
     return [
-        counting.counts(counted[str(at)], ends, ranges.arounds[ranges.orders[at][0]])
+        counting.counts(counted[str(at)], patterns.get(at), ends, ranges.arounds[ranges.orders[at][0]])
         for at, ends in enumerate(ranges.ends)
     ]
 

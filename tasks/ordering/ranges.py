@@ -123,10 +123,26 @@ def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.b
     return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
 
 
-def pattern_totals_of(counted: Sequence[Integers]) -> PatternTotals:
-    """The totals of what several ranges counted: a pattern may reach over two."""
-    scores, _, samples, right = _merged(np.concatenate(counted, axis=1))
-    return in_order_of_score(scores_of(scores), samples, right)
+class PatternsSoFar:
+    """The patterns of ranges that follow each other: the heaviest, and all of the last tie, which may go on in the next
+    range. No more is kept of however many ranges."""
+
+    def __init__(self) -> None:
+        self._settled = self._open = np.zeros((4, 0), dtype=np.int64)
+
+    def add(self, counted: Integers) -> None:
+        """What `pattern_counts` found in the next range."""
+        both = _merged(np.concatenate([self._open, counted], axis=1))
+        goes_on = both[0] == both[0].max(initial=np.iinfo(np.int64).min)
+        settled = np.concatenate([self._settled, both[:, ~goes_on]], axis=1)
+        scores, _, samples, right = settled
+        kept = np.lexsort((right, ~scores, -samples))[:MOST_PATTERNS]  # those that `in_order_of_score` would keep
+        self._settled, self._open = settled[:, kept], both[:, goes_on]
+
+    def totals(self) -> PatternTotals:
+        """What the patterns of all these ranges come to."""
+        scores, _, samples, right = np.concatenate([self._settled, self._open], axis=1)
+        return in_order_of_score(scores_of(scores), samples, right)
 
 
 def _merged(counts: Integers) -> Integers:

@@ -14,7 +14,7 @@ from accepted_inputs import unexpected
 
 KEEPER = Path(__file__).parents[1] / "support" / "door_keeper.py"
 PLACE = re.compile(
-    r"(^|\s|\")[^\s:]+:\d+: |--set: |\b(row|rows|line|column|columns|feature|file|folder|path|header)\b"
+    r"(^|\s|\")[^\s:]+:\d+: |--set: |\b(row|rows|line|column|columns|feature|files?|folder|path|header)\b"
     r"|\.(csv|jsonl|iob|parquet|yaml|py|json|txt|bin|png|safetensors|gz|zip|xz|bz2)\b"
     r"|The (classifier|model|endpoint|word vectors|attack)\b"
 )

@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.tasks.ordering.datasets import keys_of
-from assay.tasks.ordering.ranges import heaviest, pattern_counts, pattern_totals_of
+from assay.tasks.ordering.ranges import PatternsSoFar, heaviest, pattern_counts
 from assay.tasks.ordering.task import find_clusters
 from assay.tasks.statistics.order_test import MOST_PATTERNS, pattern_totals
 from tests.tasks.ordering.test_task import N, given_samples, given_votes
@@ -15,13 +16,22 @@ from tests.tasks.ordering.test_task import N, given_samples, given_votes
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1) | st.integers(0, 4), st.booleans()))
 
 
+def totals_of(counted):
+    so_far = PatternsSoFar()
+    for counts in counted:
+        so_far.add(counts)
+    return so_far.totals()
+
+
 @given(ROWS.filter(len), st.lists(st.integers(0, 40), max_size=3))
 def test_pattern_totals_are_those_of_one_place_wherever_ranges_end(rows, cuts):
     scores, patterns, right = (np.array(column) for column in zip(*rows, strict=True))
     keys = keys_of(scores.astype(float), patterns).scores
+    in_order = np.argsort(keys, kind="stable")
+    scores, keys, patterns, right = scores[in_order], keys[in_order], patterns[in_order], right[in_order]
     parts = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     counted = [pattern_counts(keys[a:b], patterns[a:b], right[a:b]) for a, b in pairwise(parts)]
-    ranges, whole = pattern_totals_of(counted), pattern_totals(scores, right, patterns)
+    ranges, whole = totals_of(counted), pattern_totals(scores, right, patterns)
     assert [column.tolist() for column in ranges] == [column.tolist() for column in whole]
 
 
@@ -30,6 +40,21 @@ def test_of_very_many_patterns_those_with_most_samples_are_kept():
     counts = np.stack([np.arange(many), np.arange(many), 1 + np.arange(many) % 7, np.zeros(many, dtype=np.int64)])
     assert heaviest(counts).shape[1] == 4 * MOST_PATTERNS
     assert heaviest(counts)[2].sum() == np.sort(counts[2])[-4 * MOST_PATTERNS :].sum()
+
+
+@pytest.mark.parametrize("tie", [1, 3 * MOST_PATTERNS])
+def test_of_ranges_that_follow_each_other_the_heaviest_patterns_of_all_are_kept(tie):
+    """Ties end within ranges or reach over several; a pattern has samples in two."""
+    n, generator = 5 * MOST_PATTERNS, np.random.default_rng(0)
+    scores, right = np.repeat(-(np.arange(n) // tie), 2).astype(float), generator.random(2 * n) < 0.5
+    patterns = np.concatenate([np.arange(n), generator.integers(0, n, n)])
+    keys = keys_of(scores, patterns).scores
+    counted = [
+        pattern_counts(keys[a : a + 9_999], patterns[a : a + 9_999], right[a : a + 9_999])
+        for a in range(0, 2 * n, 9_999)
+    ]
+    ranges, whole = totals_of(counted), pattern_totals(scores, right, patterns)
+    assert [column.tolist() for column in ranges] == [column.tolist() for column in whole]
 
 
 def test_the_line_says_what_counts(make_run, tmp_path):

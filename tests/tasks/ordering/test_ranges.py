@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import collect
+from assay.tasks.ordering import order_test as by_ranges
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.datasets import range_bounds
 from assay.tasks.ordering.order_test import area_gain, calibration_findings, order_test_findings, order_test_of
@@ -208,3 +209,5 @@ def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options
     at_once = digests("one place")
     monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
     assert digests("ranges") == at_once
+    monkeypatch.setattr(by_ranges, "RANGES_AT_A_TIME", 3)
+    assert digests("some ranges at a time") == at_once
