@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import Columns, reduce_pieces
+from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Received
 from assay.tasks.ordering.datasets import Integers, scores_of
 from assay.tasks.ordering.ranges import (
@@ -54,8 +55,8 @@ from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
 SHARES = ("first", "last", "untested")
 _AREA = 4  # columns of an area: those of `AreaSums`
 _WHOLE = "whole"
-RANGES_AT_A_TIME = 64
-"""So many ranges are counted before the next are: each has up to 2 MB of patterns, of which few are kept."""
+RANGES_A_SLOT = 8
+"""So many ranges of a slot are counted before the next are: each has up to 2 MB of patterns, of which few are kept."""
 
 
 def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
@@ -171,8 +172,9 @@ def count_orders(inputs: Sequence[Columns], known: FindLabelled, counting: Count
     """What is counted along each order of these columns."""
     ranges, counted = labelled_ranges(inputs, known, counting.pools), dict[str, Any]()
     patterns = {at: PatternsSoFar() for at in range(min(counting.whole, len(ranges.orders)))}
-    for start in range(0, len(ranges.pieces), RANGES_AT_A_TIME):
-        here = slice(start, start + RANGES_AT_A_TIME)
+    at_a_time = RANGES_A_SLOT * current_run().most_at_once()
+    for start in range(0, len(ranges.pieces), at_a_time):
+        here = slice(start, start + at_a_time)
         pieces = ranges.pieces[here]
         arounds = {piece: ranges.arounds[piece] for piece in pieces}
         more = reduce_pieces(
