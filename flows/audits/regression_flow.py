@@ -19,7 +19,7 @@ from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.numbers.errors import CLEAN
 from assay.tasks.subjects.numbers.page import page
-from assay.tasks.subjects.numbers.task import measure_numbers, predict_numbers, predicted_of
+from assay.tasks.subjects.numbers.task import measure_numbers, predict_numbers, predict_under_noise, predicted_of
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.spot_check import as_it_answers_now
@@ -69,7 +69,8 @@ def measure_one(ground: Ground, subject: Subject) -> Regressed:
     curated, intervals = (None, None) if order is None else (order.curated, order.intervals)
     ordering, significance = pipeline.asked(Ordering) or Ordering(), pipeline.statistics.significance
     about = (column, subject.interval, subject.name, ordering, significance)
-    findings = measure_numbers(samples, predictions, curated, intervals, curation.clusters, *about)
+    noisy = {f"{amount:g}": predict_under_noise(samples, files, resolved, amount) for amount in subject.noise}
+    findings = measure_numbers(samples, predictions, curated, intervals, curation.clusters, *about, noisy)
     return Regressed(predictions, findings, samples)
 
 

@@ -243,6 +243,12 @@ class Subject(StandsOn):
     """How often the intervals of a regression model should hold the truth. It then gives three numbers a sample: the
     prediction, and the lower and upper end of its interval."""
 
+    noise: tuple[Annotated[float, Field(gt=0, le=10)], ...] = Field(
+        default=(), exclude_if=lambda amounts: not amounts, examples=[[0.1, 0.5]]
+    )
+    """Normal noise on the `features` of a regression model, in standard deviations of each column: how much worse it
+    predicts then."""
+
     train: Training | None = None
     """How it is trained; left out, it comes as it is, or with `weights`. Taggers and scorers that Assay names are
     always trained."""
@@ -351,7 +357,11 @@ class Subject(StandsOn):
         if self.predicts is None:
             if self.interval is not None:
                 yield "has `interval`, which is about regression: say with `predicts` which column it predicts"
+            if self.noise:
+                yield "has `noise`, which is about regression: say with `predicts` which column it predicts"
             return
+        if self.noise and (self.features is None or self.model is None):
+            yield "has `noise`, which is put on the `features` of a `model`: list the columns of numbers that it reads"
         if self.model == "logistic" or address_of(self.model or "") is not None:
             yield f"has `predicts`, and {self.named} is asked for classes: name a function of yours (model.py:predict)"
         if self.predicts in ("id", "gold", self.predictions, *(self.features or ())):

@@ -22,7 +22,7 @@ from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, group_trend, patt
 from assay.tasks.statistics.resampling import Interval
 
 Floats = npt.NDArray[np.float64]
-CLEAN, ALONG = "clean", "along"
+CLEAN, ALONG, NOISE = "clean", "along", "noise"
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,32 @@ def error_findings(about: Finding, predicted: Predicted, promised: float | None)
         kept = "as promised" if not (short or wide) else f"{'less' if short else 'more'} than promised"
         coverage = replace(about, metric="regression.coverage", unit="share")
         yield coverage.estimated(held, verdict=f"{kept} ({100 * promised:g} %)")
+
+
+def mean_interval(amounts: Floats, groups: npt.NDArray[np.int64] | None) -> Interval:
+    """A mean and its 95 % interval by group, Student's t; without ends where fewer than two groups are there.
+
+    >>> [round(end, 2) for end in mean_interval(np.arange(10.0), None)]
+    [4.5, 2.33, 6.67]
+    """
+    from scipy.stats import t
+
+    mean, codes = float(amounts.mean()), np.arange(len(amounts)) if groups is None else codes_of(groups)
+    sizes = np.bincount(codes).astype(np.int64)
+    if len(sizes) < 2:
+        return Interval(mean, math.nan, math.nan)
+    strayed = from_the_others(np.bincount(codes, amounts - mean).astype(np.float64), sizes)
+    half = float(t.isf(0.025, max(kish(sizes) - 1, 1.0))) * math.sqrt(float(strayed @ strayed))
+    return Interval(mean, mean - half, mean + half)
+
+
+def noise_findings(about: Finding, clean: Predicted, noisy: Predicted, promised: float | None) -> Iterator[Finding]:
+    """The errors under noise, and by how much the absolute error of the same samples rises."""
+    yield from error_findings(about, noisy, promised)
+    rise = mean_interval(np.abs(noisy.error) - np.abs(clean.error), clean.groups)
+    shown = "more" if rise.low > 0 else "less" if rise.high < 0 else "not shown to be more"
+    about = replace(about, metric="regression.noise_rise", n=len(clean.ids))
+    yield about.estimated(rise, verdict=f"{shown} than without noise")
 
 
 def error_trend(

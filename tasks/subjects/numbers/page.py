@@ -12,7 +12,7 @@ from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed
 from assay.tasks.subjects.along.page import along
-from assay.tasks.subjects.numbers.errors import ALONG, CLEAN
+from assay.tasks.subjects.numbers.errors import ALONG, CLEAN, NOISE
 from assay.tasks.subjects.settings import Subject
 
 _COLUMNS = ("regression.mae", "regression.rmse", "regression.r2", "regression.coverage", "regression.interval_width")
@@ -32,7 +32,8 @@ def page(findings: FindingIndex, subjects: Mapping[str, Subject]) -> Part:
     table = table_of("Errors", [About(*error.about) for error in errors], columns, _NOTE, findings=findings)
     judged = [each for name in ("r2", "coverage") for each in findings.select(f"regression.{name}", of=CLEAN)]
     bad = any(each.verdict.startswith(("not shown", "less than")) for each in judged)
-    return Part("Regression", sentence, [_plot(findings, errors), table], "regression", "bad" if bad else "neutral")
+    blocks = [_plot(findings, errors), *_noise_plot(findings, errors), table]
+    return Part("Regression", sentence, blocks, "regression", "bad" if bad else "neutral")
 
 
 def _text(finding: Finding | None) -> str:
@@ -54,6 +55,12 @@ def _sentences(findings: FindingIndex, error: Finding, subject: Subject) -> Iter
         yield f"Its R² is {_text(r2)}, {r2.verdict}."
     if held is not None:
         yield f"Its intervals hold {share_text(held)} of the true numbers, {held.verdict}."
+    for rise in _by_amount(findings, "noise_rise", name)[-1:]:
+        under = _text(findings.get("regression.mae", name, NOISE, rise.group))
+        yield (
+            f"With normal noise on each column that it reads, {100 * _amount(rise):g} % of its standard deviation, it "
+            f"is off by {under}: a rise of {_text(rise)}, {rise.verdict}."
+        )
     trend, strata = findings.entry("regression.trend_p", name, ALONG), along(findings, name, ALONG, "", error.metric)
     if trend is None or len(strata) < 2:
         return
@@ -65,6 +72,28 @@ def _sentences(findings: FindingIndex, error: Finding, subject: Subject) -> Iter
         yield f"Its errors {_TURNS[trend.verdict]} along the order ({p}): {ends}."
     else:
         yield f"That its errors grow along the order is not shown ({p}, level {level_needed(trend.verdict)}): {ends}."
+
+
+def _amount(finding: Finding) -> float:
+    """How many standard deviations of noise a finding is about."""
+    return float(finding.group.split()[0])
+
+
+def _by_amount(findings: FindingIndex, name: str, subject: str) -> list[Finding]:
+    """What was found under noise, by its amount."""
+    found = findings.select(f"regression.{name}", subject=subject, of=NOISE)
+    return sorted(measured(found), key=_amount)
+
+
+def _noise_plot(findings: FindingIndex, errors: Sequence[Finding]) -> Iterator[Block]:
+    """The error over the amount of noise; nothing where none was asked for."""
+    under = [(error, _by_amount(findings, "mae", error.subject)) for error in errors]
+    lines = [(error, each) for error, each in under if each]
+    if lines:
+        series = [series_of(error.subject, [0, *map(_amount, each)], [error, *each]) for error, each in lines]
+        alt = "; ".join(f"{error.subject} from {_text(error)} to {_text(each[-1])}" for error, each in lines)
+        about = ("noise on each column, in its standard deviations", _ERROR, f"Line plot. {alt}.")
+        yield LinePlot("Errors under noise", series, *about)
 
 
 def _plot(findings: FindingIndex, errors: Sequence[Finding]) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,18 +13,29 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import Clusters, CuratedSets, Findings, Intervals, PredictedNumbers, Samples, SubjectFiles
 from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import Reuse, collect, map_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.statistics.multiplicity import verdict_in_words
 from assay.tasks.subjects.along.findings import ordered_samples
-from assay.tasks.subjects.numbers.errors import ALONG, CLEAN, Predicted, error_findings, error_trend, stratum_findings
+from assay.tasks.subjects.numbers.errors import (
+    ALONG,
+    CLEAN,
+    NOISE,
+    Predicted,
+    error_findings,
+    error_trend,
+    noise_findings,
+    stratum_findings,
+)
 from assay.tasks.subjects.own_models import answers_by_row, predictor
-from assay.tasks.subjects.predictions import Matrix, as_numbers, feature_matrix, require_number
+from assay.tasks.subjects.predictions import Matrix, as_numbers, feature_matrix, numbers_of, require_number
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 
@@ -39,6 +50,35 @@ def predict_numbers(
         predicted_numbers, samples, into=PredictedNumbers, reuse=reuse, subject=subject
     )
     return predicted
+
+
+@stage(version=1, title="numbers under noise", draws=True)
+def predict_under_noise(
+    samples: Artifact[Samples], _card: Artifact[SubjectFiles], subject: ResolvedSubject, amount: float
+) -> Artifact[PredictedNumbers]:
+    """What the subject predicts where normal noise of so many standard deviations is on each of its features: the same
+    draws of a sample for every amount."""
+    names = list(subject.settings.features or ())
+    known = numbers_of(collect(samples, ["id", *names]), names, subject.settings.name)
+    spreads = {name: amount * float(np.nanstd(known[:, at])) for at, name in enumerate(names)}
+    say(f"{subject.settings.name} · {100 * amount:g} % of the standard deviation on {plural(len(names), 'column')}")
+    predicted: Artifact[PredictedNumbers] = map_partitions(
+        numbers_under_noise, samples, into=PredictedNumbers, subject=subject, spreads=spreads, seeds=stage_seeds()
+    )
+    return predicted
+
+
+def numbers_under_noise(
+    samples: pa.Table, subject: ResolvedSubject, spreads: Mapping[str, float], seeds: Seeds
+) -> pa.Table:
+    """The `PredictedNumbers` of a partition whose columns have noise of such standard deviations."""
+    drawn = [draw.standard_normal(len(spreads)) for draw in seeds.generators(samples["id"].to_pylist())]
+    noise = np.reshape(drawn, (samples.num_rows, len(spreads))) * np.array([*spreads.values()])
+    noisy = numbers_of(samples, [*spreads], subject.settings.name) + noise
+    for at, name in enumerate(spreads):
+        place = samples.schema.get_field_index(name)
+        samples = samples.set_column(place, name, pa.array(noisy[:, at], from_pandas=True))
+    return predicted_numbers(samples, subject)
 
 
 def predicted_numbers(samples: pa.Table, subject: ResolvedSubject, *_: object) -> pa.Table:
@@ -93,15 +133,19 @@ def measure_numbers(
     name: str,
     ordering: Ordering,
     significance: float,
+    noisy: Mapping[str, Artifact[PredictedNumbers]],
 ) -> Artifact[Findings]:
-    """The findings on one subject: on all samples, on D1…DN and on every stratum, and whether its errors grow along the
-    order."""
+    """The findings on one subject: on all samples, under noise of so many standard deviations, on D1…DN and on every
+    stratum, and whether its errors grow along the order."""
     truth, groups, about = collect(samples, ["id", column]), groups_of(samples), Finding("", CLEAN, subject=name)
     clean = predicted_of(truth, collect(predictions, None), column, groups)
     if not len(clean.ids):
         raise InputError(f"No sample has a number in the column {column!r}, which {name} predicts.")
     findings = [*error_findings(about, clean, promised)]
     said = f"{name} · mean absolute error {findings[0].value:.3g}"
+    for amount, answers in noisy.items():
+        under = replace(about, of=NOISE, group=f"{amount} sd")
+        findings += noise_findings(under, clean, predicted_of(truth, collect(answers, None), column, groups), promised)
     if curated is not None and intervals is not None and clusters is not None:
         ordered = ordered_samples(
             collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]),

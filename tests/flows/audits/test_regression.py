@@ -83,6 +83,28 @@ def test_planted_errors_are_measured_and_found_to_grow_along_the_order(tmp_path:
     assert "Errors along the order" in page
 
 
+def test_noise_on_a_column_adds_what_its_weight_says_and_on_another_nothing(tmp_path: Path) -> None:
+    """ŷ = 2·size and size + noise of s standard deviations: the prediction strays by 2·s·sd(size)."""
+    (tmp_path / "one").mkdir()
+    noise = ", features: [size, s0], noise: [0.5, 1]"
+    houses(tmp_path / "one", NIGHT % (", score: price", noise, ""), "value")
+    found = night_of(tmp_path / "one")
+    rows = np.genfromtxt(tmp_path / "one" / "houses.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    scale, spread = 0.2 + 1.6 * np.linspace(0, 1, 600), rows["size"].std()
+    clean = np.sqrt(2 / np.pi) * scale.mean()
+    for amount, called in ((0.5, "0.5 sd"), (1.0, "1 sd")):
+        rise = found.get("regression.noise_rise", "ours", "noise", called)
+        expected = np.sqrt(2 / np.pi) * np.sqrt(scale**2 + (2 * amount * spread) ** 2).mean() - clean
+        assert rise.low <= expected <= rise.high
+        assert rise.verdict == "more than without noise"
+    (page,) = [each.read_text() for each in tmp_path.rglob("reports/*/index.html")]
+    assert "With normal noise on each column that it reads, 100 % of its standard deviation" in page
+    (tmp_path / "none").mkdir()
+    houses(tmp_path / "none", NIGHT % (", score: price", noise, ""), "value", factor="0")
+    rise = night_of(tmp_path / "none").get("regression.noise_rise", "ours", "noise", "1 sd")
+    assert (rise.value, rise.verdict) == (0, "not shown to be more than without noise")
+
+
 def test_a_table_with_a_number_and_no_class_is_enough_and_a_worse_model_is_seen_by_pairs(tmp_path: Path) -> None:
     gate = "    gates: [{finding: regression.mae, of: clean, rise_at_most: 0.02, against: last-passed}]"
     houses(tmp_path, NIGHT % (", score: price", "", gate), "value")

@@ -7,7 +7,15 @@ import pytest
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.numbers.errors import CLEAN, Predicted, error_findings, error_trend, ratio_interval
+from assay.tasks.subjects.numbers.errors import (
+    CLEAN,
+    Predicted,
+    error_findings,
+    error_trend,
+    mean_interval,
+    noise_findings,
+    ratio_interval,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -137,3 +145,24 @@ def test_errors_that_do_not_grow_are_seldom_called_so() -> None:
 def test_few_patterns_are_not_tested() -> None:
     patterns = np.repeat(np.arange(5), 20)
     assert trend(RNG.normal(size=100), patterns / 5, patterns).verdict == "not measured: 5 patterns of votes"
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_intervals_of_a_mean_hold_it(grouped: bool) -> None:
+    rng, held = np.random.default_rng(7), 0
+    groups = np.repeat(np.arange(40), 5)
+    for _ in range(400):
+        amounts = np.repeat(rng.normal(size=40), 5) + rng.normal(size=200) if grouped else rng.normal(size=200)
+        interval = mean_interval(amounts, groups if grouped else None)
+        held += interval.low <= 0 <= interval.high
+    assert 0.92 <= held / 400 <= 0.98
+
+
+@pytest.mark.parametrize(("moved", "verdict"), [(2.0, "more"), (0.0, "not shown to be more")])
+def test_the_rise_under_noise_is_that_of_the_same_samples(moved: float, verdict: str) -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.normal(size=500)
+    clean, noisy = predicted(truth, truth), predicted(truth, truth + moved * rng.normal(size=500))
+    (rise,) = (each for each in noise_findings(Finding("", "noise"), clean, noisy, None) if "rise" in each.metric)
+    assert rise.verdict == f"{verdict} than without noise"
+    assert (rise.low or 0) <= moved * np.sqrt(2 / np.pi) <= (rise.high or 0)
