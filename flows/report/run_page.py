@@ -98,7 +98,9 @@ def facts_of(pipeline: Pipeline, record: RunRecord, baseline: Mapping[str, str] 
     """What stands at the head of the page besides when and how long: the description, who was asked again, what was
     decided beforehand, and what the pipeline's runs are held against."""
     asked = "; ".join(f"{name}: {answered}" for name, answered in record.asked_again.items())
-    taken = (f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken)
+    taken = [f"{stage.title}: {stage.taken_in_words}" for stage in record.stages if stage.partitions_taken]
+    if not any(stage.cached or stage.partitions_taken for stage in record.stages[:1]):
+        taken = []  # all data are new: what was taken is from this very run
     facts = {
         "Description": pipeline.description,
         "Stored predictions checked": asked,

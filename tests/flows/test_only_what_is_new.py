@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from growing_folder import digests, growing_folder, night, taken, write_day
 
+from assay.flows.configuration.loading import load_project
+from assay.flows.report.run_page import facts_of
 from assay.infra.errors import RunError
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean
@@ -58,6 +61,20 @@ def test_late_changed_and_removed_files_are_computed_and_told(tmp_path):
     page = (folder / "store" / "reports" / second.id / "index.html").read_text()
     assert said in page
     assert "label: 2 of 5 partitions taken from the store" in page
+
+
+def test_what_a_first_night_takes_from_itself_is_not_called_known(tmp_path):
+    folder = growing_folder(tmp_path / "team", 2)
+    first, _ = night(folder)
+    pipeline = load_project(folder / "pipelines.yaml").pipeline(first.pipeline)
+    ingest, *later, last = first.stages
+    takes = replace(last, partitions_taken=1, partitions_of_known_content=2)
+    assert "Only what is new was computed" not in facts_of(
+        pipeline, replace(first, stages=[ingest, *later, takes]), None
+    )
+    known = replace(ingest, cached=True)
+    facts = facts_of(pipeline, replace(first, stages=[known, *later, takes]), None)
+    assert facts["Only what is new was computed"] == f"{last.title}: 1 of 2 partitions taken from the store"
 
 
 def test_a_night_with_nothing_new_says_so(tmp_path):
