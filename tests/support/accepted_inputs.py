@@ -66,6 +66,14 @@ ACCEPTED = (
     ),
     Accepted(r"odd_values: x, .*, csv", "text in place of numbers; where most are numbers it is said"),
     Accepted(r"odd_values: x, .*, jsonl", "rows of another type are rejected; where all are text, it is text"),
+    Accepted(
+        r"extreme_numbers: \S+, [xy], \d+, \w+, (predict|scorer)",
+        "a function reads its columns itself, and a scorer reads none of them",
+    ),
+    Accepted(r"extreme_numbers: \S+, score, \d+, \w+, (predict|module)", "a column that these do not read"),
+    Accepted(
+        r"extreme_numbers: (5e-324|-3\.4028234663852886e\+38), .*", "single precision holds it, or takes it for 0"
+    ),
     Accepted(r"odd_votes: \[(None, 1|-1, 0, 1|-2, 0|-1, 0, 5000)\], .*", "votes"),
     Accepted(r"odd_votes: \[(0, 1, 2|1, 1|0)\], .*, classes given", "what 0 means was said, so nobody abstains"),
     Accepted(r"odd_votes: \[(0, 1, 2|1, 1|0)\], .*", "functions that always vote", SAID_TO_VOTE),
