@@ -75,18 +75,19 @@ def run_pipeline(
     close_crashed_runs(store)
     expected = forecast_for_record(project, pipeline, seed, share, fresh)
     # Where everything is in the store, nobody would see the server that takes longest to start; one of the user's does.
-    watched = bool(configured_api() or verify or is_something_left(expected))
-    server = PrefectServer().launch() if watched and not configured_api() else None
+    theirs = configured_api()
+    orchestrated = bool(theirs or verify or is_something_left(expected))
+    server = PrefectServer().launch() if orchestrated and not theirs else None
     try:
         with (
             signals_as_errors(),
-            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, watched) as run,
+            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated) as run,
         ):
             if server is not None:
                 server.notice = run.notice
             if run_before(store, run.record) is None:
                 run.warm_up()
-            with prefect_api(server) if watched else nullcontext():
+            with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)
     finally:
         if server is not None:
@@ -116,10 +117,10 @@ def _open_run(
     verify: int = 0,
     share: float = 1.0,
     stream: IO[str] | None = None,
-    watched: bool = True,
+    orchestrated: bool = True,
 ) -> Iterator[Run]:
     progress, conductor = open_progress(cast("TextIO | None", stream)), Conductor()
-    if watched:
+    if orchestrated:
         from assay.infra.prefect.tasks import Orchestrated
 
         conductor = Orchestrated()

@@ -22,9 +22,9 @@ from assay.infra.stages.shuffle import Received
 from assay.tasks.ordering.datasets import Integers, scores_of
 from assay.tasks.ordering.ranges import (
     FindLabelled,
+    HeaviestPatterns,
     LabelledSamples,
     LeftOut,
-    PatternsSoFar,
     Pools,
     Risks,
     Surroundings,
@@ -55,8 +55,8 @@ from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
 SHARES = ("first", "last", "untested")
 _AREA = 4  # columns of an area: those of `AreaSums`
 _WHOLE = "whole"
-RANGES_A_SLOT = 8
-"""So many ranges of a slot are counted before the next are: each has up to 2 MB of patterns, of which few are kept."""
+RANGES_PER_SLOT = 8
+"""How many ranges per slot are counted at a time: each has up to 2 MB of patterns, of which few are kept."""
 
 
 def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
@@ -146,7 +146,7 @@ class Counting:
     def counts(
         self,
         counted: Mapping[str, Any],
-        patterns: PatternsSoFar | None,
+        patterns: HeaviestPatterns | None,
         ends: Sequence[Integers],
         anywhere: Surroundings,
     ) -> OrderCounts:
@@ -171,8 +171,8 @@ class Counting:
 def count_orders(inputs: Sequence[Columns], known: FindLabelled, counting: Counting) -> list[OrderCounts]:
     """What is counted along each order of these columns."""
     ranges, counted = labelled_ranges(inputs, known, counting.pools), dict[str, Any]()
-    patterns = {at: PatternsSoFar() for at in range(min(counting.whole, len(ranges.orders)))}
-    at_a_time = RANGES_A_SLOT * current_run().most_at_once()
+    patterns = {at: HeaviestPatterns() for at in range(min(counting.whole, len(ranges.orders)))}
+    at_a_time = RANGES_PER_SLOT * current_run().most_at_once()
     for start in range(0, len(ranges.pieces), at_a_time):
         here = slice(start, start + at_a_time)
         pieces = ranges.pieces[here]

@@ -123,7 +123,7 @@ def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.b
     return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
 
 
-class PatternsSoFar:
+class HeaviestPatterns:
     """The patterns of ranges that follow each other: the heaviest, and all of the last tie, which may go on in the next
     range. No more is kept of however many ranges."""
 

@@ -94,18 +94,25 @@ def ratio_interval(above: Floats, below: Floats, groups: npt.NDArray[np.int64] |
     >>> [round(end, 1) for end in interval]
     [20.5, 17.1, 24.6]
     """
-    from scipy.stats import t
-
     whole = float(below.sum())
     value = float(above.sum()) / whole if whole else math.nan
-    codes = np.arange(len(above)) if groups is None else codes_of(groups)
-    sizes = np.bincount(codes).astype(np.int64)
-    if not value > 0 or len(sizes) < 2:
+    if not value > 0:
         return Interval(value, math.nan, math.nan)
-    strayed = from_the_others(np.bincount(codes, above - value * below).astype(np.float64), sizes)
-    error = math.sqrt(float(strayed @ strayed)) * len(above) / whole
-    half = float(t.isf(0.025, max(kish(sizes) - 1, 1.0))) * error / value
+    half = half_width(above - value * below, groups) * len(above) / whole / value
     return Interval(value, value * math.exp(-half), value * math.exp(half))
+
+
+def half_width(distances: Floats, groups: npt.NDArray[np.int64] | None) -> float:
+    """Half the 95 % interval of a mean by group, of the samples' distances from it: Student's t; NaN where fewer than
+    two groups are there."""
+    from scipy.stats import t
+
+    codes = np.arange(len(distances)) if groups is None else codes_of(groups)
+    sizes = np.bincount(codes).astype(np.int64)
+    if len(sizes) < 2:
+        return math.nan
+    strayed = from_the_others(np.bincount(codes, distances).astype(np.float64), sizes)
+    return float(t.isf(0.025, max(kish(sizes) - 1, 1.0))) * math.sqrt(float(strayed @ strayed))
 
 
 def error_findings(about: Finding, predicted: Predicted, promised: float | None) -> Iterator[Finding]:
@@ -135,20 +142,16 @@ def mean_interval(amounts: Floats, groups: npt.NDArray[np.int64] | None) -> Inte
     >>> [round(end, 2) for end in mean_interval(np.arange(10.0), None)]
     [4.5, 2.33, 6.67]
     """
-    from scipy.stats import t
-
-    mean, codes = float(amounts.mean()), np.arange(len(amounts)) if groups is None else codes_of(groups)
-    sizes = np.bincount(codes).astype(np.int64)
-    if len(sizes) < 2:
-        return Interval(mean, math.nan, math.nan)
-    strayed = from_the_others(np.bincount(codes, amounts - mean).astype(np.float64), sizes)
-    half = float(t.isf(0.025, max(kish(sizes) - 1, 1.0))) * math.sqrt(float(strayed @ strayed))
+    mean = float(amounts.mean())
+    half = half_width(amounts - mean, groups)
     return Interval(mean, mean - half, mean + half)
 
 
 def noise_findings(about: Finding, clean: Predicted, noisy: Predicted, promised: float | None) -> Iterator[Finding]:
-    """The errors under noise, and by how much the absolute error of the same samples rises."""
+    """The errors under noise, and by how much the absolute error of the same samples rises: of those that were asked
+    both times, in the order of the samples."""
     yield from error_findings(about, noisy, promised)
+    clean, noisy = clean.at(np.isin(clean.ids, noisy.ids)), noisy.at(np.isin(noisy.ids, clean.ids))
     rise = mean_interval(np.abs(noisy.error) - np.abs(clean.error), clean.groups)
     shown = "more" if rise.low > 0 else "less" if rise.high < 0 else "not shown to be more"
     about = replace(about, metric="regression.noise_rise", n=len(clean.ids))

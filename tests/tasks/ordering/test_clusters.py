@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.tasks.ordering.datasets import keys_of
-from assay.tasks.ordering.ranges import PatternsSoFar, heaviest, pattern_counts
+from assay.tasks.ordering.ranges import HeaviestPatterns, heaviest, pattern_counts
 from assay.tasks.ordering.task import find_clusters
 from assay.tasks.statistics.order_test import MOST_PATTERNS, pattern_totals
 from tests.tasks.ordering.test_task import N, given_samples, given_votes
@@ -17,7 +17,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1) | 
 
 
 def totals_of(counted):
-    so_far = PatternsSoFar()
+    so_far = HeaviestPatterns()
     for counts in counted:
         so_far.add(counts)
     return so_far.totals()

@@ -209,5 +209,5 @@ def test_digests_are_those_of_one_place(make_run, tmp_path, monkeypatch, options
     at_once = digests("one place")
     monkeypatch.setattr(sorting, "RANGE_ROWS", 50)
     assert digests("ranges") == at_once
-    monkeypatch.setattr(by_ranges, "RANGES_A_SLOT", 1)
+    monkeypatch.setattr(by_ranges, "RANGES_PER_SLOT", 1)
     assert digests("some ranges at a time") == at_once
