@@ -136,9 +136,9 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
         for name in (f"runs/{run.id}.json", f"runs/{run.id}", f"reports/{run.id}"):
             remove(name)
     for name in results:
+        size = sum(store.folder.sizes(name).values())
         if in_use(name):
             continue  # a run has just come upon it
-        size = sum(store.folder.sizes(name).values())
         if not store.folder.is_local:  # without its manifest the rest is no artifact, should this be interrupted
             remove(f"{name}/manifest.json")
         if dry_run or store.folder.remove(name, in_use):
