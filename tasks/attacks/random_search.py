@@ -103,7 +103,7 @@ def _search(settings: Square | SparseRS, batch: Batch, begin: Callable[[Batch], 
     if len(rows) == 0:
         return ledger
     batch = batch.of(rows)
-    propose, left, best = begin(batch), torch.arange(len(rows), device=rows.device), batch.images
+    propose, left, best = begin(batch), torch.arange(len(rows), device=rows.device), batch.images.clone()
     changed, harm = torch.zeros_like(best[:, :1], dtype=torch.bool), torch.zeros_like(batch.clean_harm)
     margins = torch.full((len(rows),), -torch.inf, device=best.device)
     for query in range(1, settings.queries + 1):
@@ -111,8 +111,8 @@ def _search(settings: Square | SparseRS, batch: Batch, begin: Callable[[Batch], 
         logits = batch.ask(x)
         asked = batch.criterion.margins(logits)
         better = asked > margins
-        wide = better[:, None, None, None]
-        best, changed = x.where(wide, best), now.where(wide, changed)
+        gained = better.nonzero().flatten()
+        best[gained], changed[gained] = x[gained], now[gained]
         margins, harm = asked.where(better, margins), batch.criterion.harm(logits).where(better, harm)
         still = ledger.close(rows, best, harm, query)
         if len(still) < len(rows):
@@ -137,7 +137,7 @@ def square(settings: Square, batch: Batch) -> Ledger:
                 return (_stripes if flat else _tiles)(batch), changed
             side = side_of_square(share_covered(query - 1, settings.queries, settings.share), *best.shape[2:])
             moved = _with_square if flat else _with_wave
-            return batch.ball.clip(moved(batch, best, corners[left, query - 2], signs[left, query - 2], side)), changed
+            return moved(batch, best, corners[left, query - 2], signs[left, query - 2], side), changed
 
         return propose
 
@@ -171,23 +171,35 @@ def _draw_squares(batch: Batch, queries: int, numbers: int) -> tuple[Tensor, Ten
 
 
 def _with_square(batch: Batch, best: Tensor, corner: Tensor, signs: Tensor, side: int) -> Tensor:
-    """The best images with one square each, moved by 2ε up or down per channel (Algorithm 2)."""
+    """The best images with one square each, moved by 2ε up or down per channel, in the ball (Algorithm 2)."""
     import torch
 
-    inside = squares(corner, side, best)
-    return torch.where(inside, best + 2 * batch.eps * signs[:, :, None, None], best)
+    top, left = _corners(corner, side, best)
+    reach, samples = torch.arange(side, device=best.device), torch.arange(len(best), device=best.device)
+    down, across = (first[:, None] + reach for first in (top, left))
+    inside = samples[:, None, None], slice(None), down[:, :, None], across[:, None, :]
+    moved = best.clone()
+    moved[inside] = batch.ball.of(inside).clip(best[inside] + 2 * batch.eps * signs[:, None, None, :])
+    return moved
+
+
+def _corners(corner: Tensor, side: int, images: Tensor) -> tuple[Tensor, Tensor]:
+    """The first row and the first column of each square, from shares of where they may be."""
+    import torch
+
+    limits = torch.tensor([extent - side + 1 for extent in images.shape[2:]], device=images.device)
+    top, left = (corner * limits).long().minimum(limits - 1).unbind(dim=1)
+    return top, left
 
 
 def squares(corner: Tensor, side: int, images: Tensor) -> Tensor:
     """Whether each pixel lies in the square of its image [n, 1, h, w]; corners are in shares of where they may be."""
     import torch
 
-    height, width = images.shape[2:]
-    limits = torch.tensor([height - side + 1, width - side + 1], device=images.device)
-    top, left = (corner * limits).long().minimum(limits - 1).unbind(dim=1)
     rows, columns = (
         (places >= first[:, None]) & (places < first[:, None] + side)
-        for first, places in ((top, torch.arange(height).to(top.device)), (left, torch.arange(width).to(top.device)))
+        for first, extent in zip(_corners(corner, side, images), images.shape[2:], strict=True)
+        for places in [torch.arange(extent, device=images.device)]
     )
     return rows[:, None, :, None] & columns[:, None, None, :]
 
@@ -244,7 +256,7 @@ def _with_wave(batch: Batch, best: Tensor, corner: Tensor, signs: Tensor, side: 
     used = lengths(move) ** 2
     spare = (batch.eps**2 - used).clamp(min=0) / channels + lengths(move * (inside | other)) ** 2
     move = move.masked_fill(other, 0.0).masked_scatter(places, fresh / _length(fresh) * spare.sqrt())
-    return batch.images + batch.eps * batch.direction(move)
+    return batch.ball.clip(batch.images + batch.eps * batch.direction(move))
 
 
 def _length(waves: Tensor) -> Tensor:

@@ -212,11 +212,10 @@ def count_successes(attacked: pa.Table, *, eps: float) -> dict[str, int]:
 def _rows_for(attack: ImageAttack, samples: int, image: tuple[int, int]) -> int | None:
     """How many samples are attacked together; None for as many as a partition has.
 
-    A network sees blocks of one size, filled up, so that every image gets the same bits whatever its neighbours are.
-    (Smaller blocks for what is left over would be cheaper, and are not the same bits in every network: on a CPU with
-    AVX2, blocks of 4 differ from blocks of 64 in ResNet50 and Inception-v3.) An attack that drops what has fallen
-    therefore gains more, the more samples it begins with: 128 end in a block that is mostly filling. Four partitions
-    at least are left for the workers, and the images of one must fit in memory a few times over.
+    A network sees blocks of one size, so that every image gets the same bits whatever its neighbours are; what is left
+    over fills one up, or a small one (`attacks.batch.cut`). An attack that drops what has fallen therefore gains more,
+    the more samples it begins with. Four partitions at least are left for the workers, and the images of one must fit
+    in memory a few times over.
     """
     if not (attack.only_accuracy or IMAGE_ATTACKS.of(attack).drops_fallen):
         return None

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,10 @@ class ImageModel:
     crop: int | None = None
     ours: bool = False
     """Whether the network is one of ours by name, whose layers may be laid out anew."""
+    filled_up: Counter[tuple[int, ...]] = field(default_factory=Counter, init=False, compare=False, repr=False)
+    """How often an attack filled a rest up to a whole block, by its rows and the shape of its images."""
+    same_bits: dict[tuple[int, ...], bool] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """Whether a small block of such a rest gives the bits of a whole one."""
 
     def logits(self, images: Tensor) -> Tensor:
         """What the network says before softmax or sigmoid [n, k], differentiable in the images [n, c, h, w].

@@ -4,7 +4,8 @@ import pytest
 import torch
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
-from assay.tasks.attacks.random_search import Square, share_covered, side_of_square
+from assay.tasks.attacks.batch import pose
+from assay.tasks.attacks.random_search import Square, _with_square, share_covered, side_of_square, squares
 from assay.tasks.attacks.running import run_attack
 
 torch.set_num_threads(1)
@@ -59,3 +60,15 @@ def test_a_sample_is_left_alone_once_it_has_fallen(goal):
     result = run_attack(Square(queries=100, goal=goal), model, images, truth, 0.1, draws_for(40))
     assert result.success.any()
     assert torch.equal(result.queries, torch.where(result.success, result.steps, 100) + 1)
+
+
+@pytest.mark.parametrize("side", [1, 3, 8])
+def test_a_square_is_moved_inside_the_ball_and_nothing_else_is_touched(side):
+    images, draws = tiny_images(5, channels=3), draws_for(5)
+    batch = pose(Square(), tiny_model(channels=3), images, torch.zeros(5, dtype=torch.int64), 0.1, draws)
+    corner = torch.rand((5, 2), generator=torch.Generator().manual_seed(side))
+    signs = torch.tensor([[1, -1, 1]] * 5, dtype=torch.int8)
+    inside = squares(corner, side, images)
+    assert (inside.flatten(1).sum(dim=1) == side**2).all()
+    everywhere = batch.ball.clip(torch.where(inside, images + 2 * batch.eps * signs[:, :, None, None], images))
+    assert torch.equal(_with_square(batch, images, corner, signs, side), everywhere)

@@ -1,5 +1,7 @@
 """What holds for every attack: within ε, inside the bounds, the same for any batch, honest about what it did."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
+from assay.tasks.attacks import batch
 from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import FGSM, PGD, MomentumPGD
@@ -248,3 +251,36 @@ def test_a_generator_that_is_missing_is_said_and_one_that_overreaches_is_clipped
     moved = run_attack(GAP(), model, images, truth, 0.1, draws_for(5), perturb=lambda x, eps: x + 7 * eps).images
     assert (moved - images).abs().max().item() <= 0.1
     assert moved.max() <= 1
+
+
+class Asked(torch.nn.Module):
+    """A network that notes how many images it is asked about at a time; with `leans` it answers by their number."""
+
+    def __init__(self, network: torch.nn.Module, *, leans: bool = False) -> None:
+        super().__init__()
+        self.network, self.leans, self.sizes = network, leans, set[int]()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        self.sizes.add(len(images))
+        return self.network(images) * (1 + len(images) * 1e-3 * self.leans)
+
+
+@pytest.mark.parametrize("attack", [PGD(steps=10), Square(queries=40), APGD(steps=12)], ids=str)
+@pytest.mark.parametrize("n", [5, 16, 21, 70])
+def test_what_is_left_over_is_asked_in_a_small_block_with_the_same_bits(monkeypatch, attack, n):
+    images = tiny_images(n)
+
+    def attacked(often: int, *, leans: bool = False):
+        monkeypatch.setattr(batch, "_OFTEN", often)
+        network = Asked(tiny_model(4).network, leans=leans)
+        model = replace(tiny_model(4), network=network, block=64)
+        return run_attack(attack, model, images, answers(model, images), 2 / 255, draws_for(n)), network.sizes
+
+    (usual, whole), (same, small) = attacked(10**9), attacked(1)
+    assert {size for size in whole if size != n} == {64}  # n itself: `answers` of this test
+    assert -(-(n % 64) // 16) * 16 in small
+    assert torch.equal(usual.images, same.images)
+    assert torch.equal(usual.queries, same.queries)
+    (leaning, _), (held, asked) = attacked(10**9, leans=True), attacked(1, leans=True)
+    assert torch.equal(leaning.images, held.images)  # tried, found to differ, and left alone
+    assert 64 in asked
