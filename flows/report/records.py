@@ -348,36 +348,48 @@ def _time_row(title: str, stages: Sequence[StageTime]) -> list[str]:
 
 @dataclass(frozen=True)
 class Step:
-    """A computed stage: what it waits for, and its least seconds, all of its partitions at once."""
+    """A computed stage: what it waits for, its least seconds, all of its partitions at once, and its processors'."""
 
     title: str
     after: frozenset[int]
     seconds: float
+    work: float = 0.0
 
 
 @dataclass(frozen=True)
 class LeastTime:
-    """Before the first stage, then the longest chain of stages or all work over all slots, whichever is more."""
+    """Before the first stage, then the longest chain of stages, or a chain and all work that waits for it over all
+    slots, whichever is more."""
 
     start: float
     chain: tuple[str, ...]
     chain_seconds: float
+    before: tuple[str, ...]
+    """The chain that most work waits for; empty where that is all work."""
+    before_seconds: float
     work_seconds: float
     slots: int
     taken: float
     """Until the last stage ended; the page comes after it."""
 
     @property
+    def with_work(self) -> float:
+        """The seconds of what most work waits for, and of that work over the slots."""
+        return self.before_seconds + self.work_seconds / max(1, self.slots)
+
+    @property
     def seconds(self) -> float:
         """The bound: no scheduler with as many slots does it in less."""
-        return self.start + max(self.chain_seconds, self.work_seconds / max(1, self.slots))
+        return self.start + max(self.chain_seconds, self.with_work)
 
     @property
     def sentence(self) -> str:
         """The bound in words, with what it rests on and how much of it the run made."""
         limit = f"the chain {' → '.join(self.chain)}"
-        if self.work_seconds / max(1, self.slots) > self.chain_seconds:
+        if self.with_work > self.chain_seconds:
             limit = f"{self.work_seconds:.1f} s of processors on {self.slots} slots"
+            if self.before:
+                limit = f"{self.before_seconds:.1f} s of {' → '.join(self.before)} and {limit}"
         return (
             f"At least {self.seconds:.1f} s: {self.start:.1f} s before the first stage, then {limit}. "
             f"Its last stage ended after {self.taken:.1f} s: efficiency {percent(self.seconds / self.taken, 0)}."
@@ -388,34 +400,53 @@ def least_time(store: Store, record: RunRecord) -> LeastTime | None:
     """From a run's record and the manifests of what it computed; None of a run that computed nothing."""
     made_by: dict[str, int] = {}
     steps: dict[int, Step] = {}
-    work, begins, ends = 0.0, list[float](), list[float]()
+    begins, ends = list[float](), list[float]()
     for number, stage in enumerate(record.stages):
         manifest = None if stage.cached else store.manifest(stage.stage, stage.key)
         if manifest is not None:
             began = stage.cost.get("began", 0.0)
             begins.append(began + stage.cost.get("waited", 0.0))
             ends.append(began + stage.seconds)
-            work += manifest.cpu_seconds
             inputs = digests_in(manifest.ingredients["arguments"])
-            steps[number] = Step(stage.title, frozenset(made_by[d] for d in inputs if d in made_by), _least(manifest))
+            after = frozenset(made_by[digest] for digest in inputs if digest in made_by)
+            steps[number] = Step(stage.title, after, _least(manifest), manifest.cpu_seconds)
         made_by |= {output["digest"]: number for output in stage.outputs.values()}
     if not steps or not record.slots:
         return None
-    seconds, chain = longest_chain(steps)
-    return LeastTime(min(begins), chain, seconds, work, record.slots, max(ends))
+    seconds, chain = max(chains(steps).values())
+    before_seconds, before, work = most_awaited(steps, record.slots)
+    return LeastTime(min(begins), chain, seconds, before, before_seconds, work, record.slots, max(ends))
 
 
-def longest_chain(steps: Mapping[int, Step]) -> tuple[float, tuple[str, ...]]:
-    """The chain of steps that takes longest: its seconds and titles. A step waits for earlier numbers only.
+def chains(steps: Mapping[int, Step]) -> dict[int, tuple[float, tuple[str, ...]]]:
+    """For every step the chain up to it that takes longest: its seconds and titles. A step waits for earlier numbers.
 
-    >>> longest_chain({0: Step("a", frozenset(), 2), 1: Step("b", frozenset(), 5), 2: Step("c", frozenset({0, 1}), 1)})
+    >>> chains({0: Step("a", frozenset(), 2), 1: Step("b", frozenset(), 5), 2: Step("c", frozenset({0, 1}), 1)})[2]
     (6.0, ('b', 'c'))
     """
-    chains: dict[int, tuple[float, tuple[str, ...]]] = {}
+    longest: dict[int, tuple[float, tuple[str, ...]]] = {}
     for number, step in sorted(steps.items()):
-        before = max((chains[earlier] for earlier in step.after if earlier in chains), default=(0.0, ()))
-        chains[number] = before[0] + step.seconds, (*before[1], step.title)
-    return max(chains.values())
+        before = max((longest[earlier] for earlier in step.after if earlier in longest), default=(0.0, ()))
+        longest[number] = before[0] + step.seconds, (*before[1], step.title)
+    return longest
+
+
+def most_awaited(steps: Mapping[int, Step], slots: int) -> tuple[float, tuple[str, ...], float]:
+    """The chain that, with all work that waits for its end spread over the slots, takes longest: its seconds, its
+    titles and that work. The empty chain, which all work waits for, is one of them.
+
+    >>> first = frozenset({0})
+    >>> most_awaited({0: Step("a", frozenset(), 4, 4), 1: Step("b", first, 3, 3), 2: Step("c", first, 3, 3)}, 2)
+    (4.0, ('a',), 6)
+    """
+    waiting: dict[int, set[int]] = {number: set() for number in steps}
+    for number, step in sorted(steps.items(), reverse=True):
+        for earlier in step.after & steps.keys():
+            waiting[earlier] |= {number, *waiting[number]}
+    found: list[tuple[float, tuple[str, ...], float]] = [(0.0, (), sum(step.work for step in steps.values()))]
+    for number, (seconds, titles) in chains(steps).items():
+        found.append((seconds, titles, sum(steps[later].work for later in waiting[number])))
+    return max(found, key=lambda awaited: awaited[0] + awaited[2] / max(1, slots))
 
 
 def _least(manifest: Manifest) -> float:
