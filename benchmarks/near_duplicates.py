@@ -13,7 +13,7 @@ import importlib.util
 import resource
 import time
 from collections.abc import Callable, Iterator
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import add
 from tempfile import TemporaryDirectory
 
@@ -25,7 +25,7 @@ from pyarrow import feather
 from assay.infra.stages.exact import SparseSum
 from assay.tasks.duplicates.near import Duplicates, count_keys, keys_in, near_candidates, near_pairs, runs_of
 
-PARTITION, ROUND, EVERY = 10_000, 1 << 22, 100  # rows of a partition, keys of a round; a copy of so many is planted
+PARTITION, ROUND = 10_000, 1 << 22  # rows of a partition, keys of a round
 Make = Callable[[int, int], pa.Table]
 
 
@@ -36,23 +36,23 @@ def vocabulary() -> np.ndarray:
     return np.array(["".join(word) for word in letters])
 
 
-def texts(part: int, n: int) -> pa.Table:
-    """A partition of texts of about 240 letters; each hundredth copies one of the partition before but for a word."""
+def texts(part: int, n: int, every: int) -> pa.Table:
+    """A partition of texts of about 240 letters; one of so many copies one of the partition before but for a word."""
     drawn, before = (
         vocabulary()[np.random.default_rng(at).integers(0, 20_000, (n, 35))] for at in (part, part - 1 if part else 0)
     )
     if part:
-        drawn[::EVERY] = before[1::EVERY]
-        drawn[::EVERY, 17] = "other"
+        drawn[::every] = before[1::every]
+        drawn[::every, 17] = "other"
     return pa.table({"id": names(part, n), "text": [" ".join(row) for row in drawn]})
 
 
-def rows(part: int, n: int) -> pa.Table:
-    """A partition of twelve measurements; each hundredth row repeats one of the partition before but for the sixth
+def rows(part: int, n: int, every: int) -> pa.Table:
+    """A partition of twelve measurements; one row of so many repeats one of the partition before but for the sixth
     digit."""
     values = np.random.default_rng(part).lognormal(size=(n, 12))
     if part:
-        values[::EVERY] = np.random.default_rng(part - 1).lognormal(size=(n, 12))[1::EVERY] * (1 + 1e-6)
+        values[::every] = np.random.default_rng(part - 1).lognormal(size=(n, 12))[1::every] * (1 + 1e-6)
     return pa.table({"id": names(part, n), **{f"x{at}": values[:, at] for at in range(12)}})
 
 
@@ -118,9 +118,9 @@ def theirs(samples: pa.Table, settings: Duplicates) -> set[tuple[str, str]]:
     return found
 
 
-def planted(n: int) -> set[tuple[str, str]]:
+def planted(n: int, every: int) -> set[tuple[str, str]]:
     """The pairs that were planted."""
-    places = range(0, min(n, PARTITION), EVERY)
+    places = range(0, min(n, PARTITION), every)
     return {
         (f"{part - 1:05d}-{at + 1:04d}", f"{part:05d}-{at:04d}")
         for part in range(1, -(-n // PARTITION))
@@ -128,9 +128,10 @@ def planted(n: int) -> set[tuple[str, str]]:
     }
 
 
-def told(name: str, seconds: float, found: set[tuple[str, str]], n: int) -> Iterator[dict[str, object]]:
+def told(
+    name: str, seconds: float, found: set[tuple[str, str]], true: set[tuple[str, str]], n: int
+) -> Iterator[dict[str, object]]:
     """CPU seconds, the share of the planted that was found, and the share of the found that was not planted."""
-    true = planted(n)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     yield claim(f"near duplicates, {name}", [seconds], unit="s", n=n, mib=most)
     yield claim(f"near duplicates, {name}: planted that are found", [len(found & true) / len(true)], unit="share", n=n)
@@ -142,14 +143,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("--texts", 100_000), ("--peer", 10_000), ("--rows", 1_000_000)):
         parser.add_argument(name, type=int, default=default)
+    parser.add_argument("--every", type=int, default=100, help="one sample of so many is a copy")
     parser.add_argument("--quick", action="store_true", help="small: whether it works, not how fast it is")
     asked = parser.parse_args()
     if asked.quick:
         asked.texts, asked.peer, asked.rows = 20_000, 10_000, 20_000
     settings = Duplicates()
     if asked.peer and importlib.util.find_spec("datasketch") is not None:
-        _, seconds = ours(texts, asked.peer, ("text",), settings)
-        samples = pa.concat_tables([texts(part, PARTITION) for part in range(-(-asked.peer // PARTITION))])
+        _, seconds = ours(partial(texts, every=asked.every), asked.peer, ("text",), settings)
+        samples = pa.concat_tables([texts(part, PARTITION, asked.every) for part in range(-(-asked.peer // PARTITION))])
         begun = time.process_time()
         theirs(samples, settings)
         taken = [seconds], [time.process_time() - begun]
@@ -157,10 +159,10 @@ def main() -> None:
     for name, n, make in (("rows", asked.rows, rows), ("texts", asked.texts, texts)):
         if not n:
             continue
-        content = tuple(make(0, 1).column_names[1:])
-        pairs, taken_by_us = ours(make, n, content, settings)
+        content = tuple(make(0, 1, 1).column_names[1:])
+        pairs, taken_by_us = ours(partial(make, every=asked.every), n, content, settings)
         found = set(zip(pairs["first"].to_pylist(), pairs["second"].to_pylist(), strict=True))
-        for line in told(name, taken_by_us, found, n):
+        for line in told(name, taken_by_us, found, planted(n, asked.every), n):
             tell(line)
 
 
