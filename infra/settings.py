@@ -166,6 +166,10 @@ class Compute(Settings):
     """Memory of one local worker: near it the worker pauses, beyond it the worker is restarted. `auto` shares the
     machine's by cores."""
 
+    profile: Literal["strict", "portable"] = "strict"
+    """Whose results are taken from the store: of the same make of processor (`strict`), or also of others that computed
+    the same bits in a test (`portable`), so that mixed machines share a store."""
+
     @field_validator("engine")
     @classmethod
     def _engine_is_known(cls, engine: str) -> str:

@@ -152,7 +152,7 @@ class Engine(Protocol):
     def share(self, value: object) -> object:
         """A stand-in for a big constant, shipped once: an item of `Call.args` or a value in `Call.kwargs`."""
 
-    def processor(self) -> str:
+    def processor(self, profile: str = "strict") -> str:
         """The processor that results are computed on, which their last bits depend on; those that differ, all named."""
 
     def close(self) -> None:

@@ -412,16 +412,17 @@ class DaskEngine(Engine):
         """A stand-in for the value: it travels to a worker once, and again only to a worker that comes later."""
         return value if len(cloudpickle.dumps(value)) <= INLINE_BYTES else Shared(value)
 
-    def processor(self) -> str:
+    def processor(self, profile: str = "strict") -> str:
         """Those of the workers that calls go to where no GPU is asked for; all that were seen, where they differ."""
-        return self._steadily(self._processor)
+        return self._steadily(lambda: self._processor(profile))
 
-    def _processor(self) -> str:
+    def _processor(self, profile: str) -> str:
         window = self._window(gpu=False)
         window.wait_for_worker()
         workers = window.pool.workers
         crew = workers.crew()
-        self._processors |= {processor for _, processor in workers.facts(list(crew.plain or crew.gpu)).values()}
+        facts = workers.facts(list(crew.plain or crew.gpu), profile).values()
+        self._processors |= {processor for _, processor in facts}
         return " + ".join(sorted(self._processors))
 
     def _slots(self) -> Slots:

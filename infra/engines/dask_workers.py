@@ -22,7 +22,7 @@ from distributed.comm import CommClosedError
 from assay.infra.engines.calls import Call, Slot, Slots
 from assay.infra.engines.dask_start import Connection
 from assay.infra.errors import RunError, Stopped
-from assay.infra.storage.keys import facts_here, versions_here
+from assay.infra.storage.keys import Facts, facts_here, versions_here
 
 
 def key_of(client: Client, name: str) -> str:
@@ -306,10 +306,10 @@ class Workers:
             sent: dict[str, list[str]] = self._client.processing()
         return sent
 
-    def facts(self, addresses: Sequence[str] | None = None) -> dict[str, tuple[Mapping[str, str], str]]:
+    def facts(self, addresses: list[str] | None = None, profile: str = "strict") -> dict[str, Facts]:
         """Versions and processor of every worker (or of those named) that is there to answer."""
         with lost_in_words(self._name):
-            answers = self._client.run(facts_here, workers=addresses, on_error="return")
+            answers = self._client.run(facts_here, profile, workers=addresses, on_error="return")
         for where, answer in answers.items():
             if isinstance(answer, ImportError):
                 raise RunError(

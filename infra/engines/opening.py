@@ -12,7 +12,7 @@ from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots
 from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
 from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
-from assay.infra.storage.keys import processor_here
+from assay.infra.storage.keys import processor_of
 
 V = TypeVar("V")
 
@@ -60,9 +60,9 @@ class SerialEngine(Engine):
         """The value itself: it is here already."""
         return value
 
-    def processor(self) -> str:
+    def processor(self, profile: str = "strict") -> str:
         """This machine's."""
-        return processor_here()
+        return processor_of(profile)
 
     def close(self) -> None:
         """Begin no further call."""

@@ -253,9 +253,9 @@ class Run:
 
     def numeric_profile(self) -> dict[str, str]:
         """The profile of where partitions are computed: this machine, or the workers of a cluster."""
-        profile = dict(numeric_profile())
+        profile = dict(numeric_profile(self.compute.profile))
         if self.compute.engine not in ("local", "serial"):
-            profile["processor"] = self.engine.processor()
+            profile["processor"] = self.engine.processor(self.compute.profile)
         return profile
 
     def accelerator(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from math import prod
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,10 @@ from pydantic import BaseModel
 from assay.infra.errors import RunError
 from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact, Files, Kind, Table
+from assay.infra.storage.kernels import kernel_bits
 
+Facts: TypeAlias = tuple[Mapping[str, str], str]
+"""The versions of a process, and its processor."""
 COMPARED = ("assay-audit", "numpy", "torch", "pyarrow", "scipy", "scikit-learn", "snorkel")
 _FEATURES = ("AVX512_SPR", "AVX512_ICL", "AVX512_SKX", "AVX512F", "AVX2", "SVE", "ASIMD", "VSX", "SSE42")
 
@@ -59,6 +62,11 @@ def processor_here() -> str:
     return f"{platform.machine()} {widest} {made}"
 
 
+def processor_of(profile: str) -> str:
+    """This processor by its name, or with the profile `portable` by the bits that it computes."""
+    return f"portable {kernel_bits()}" if profile == "portable" else processor_here()
+
+
 def maker(cpuinfo: str) -> str:
     """Who made the first processor that Linux tells of, its family and model; of an ARM, its implementer and part."""
     lines = (line.partition(":") for line in cpuinfo.split("\n\n", 1)[0].splitlines())
@@ -68,9 +76,9 @@ def maker(cpuinfo: str) -> str:
     return f"{facts.get('CPU implementer', 'unknown')} {facts.get('CPU part', '?')}"
 
 
-def facts_here() -> tuple[Mapping[str, str], str]:
+def facts_here(profile: str = "strict") -> Facts:
     """Versions and processor of this process, asked of every worker when a client connects."""
-    return versions_here(), processor_here()
+    return versions_here(), processor_of(profile)
 
 
 def refuse_mismatch(expected: Mapping[str, str], actual: Mapping[str, str], worker: str) -> None:
@@ -134,10 +142,10 @@ def key_part(value: object) -> Any:
 
 
 @cache
-def numeric_profile() -> dict[str, str]:
+def numeric_profile(profile: str = "strict") -> dict[str, str]:
     """Within one profile equal keys give equal digests; floating point differs between CPUs, devices and versions."""
-
-    return {"processor": processor_here(), "precision": "float64", **{name: package_version(name) for name in _NUMERIC}}
+    versions = {name: package_version(name) for name in _NUMERIC}
+    return {"processor": processor_of(profile), "precision": "float64", **versions}
 
 
 @cache

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -154,7 +154,8 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
     """Per sample and ε the record of the attack that did most to one subject, in a table called `worst-case`."""
     summaries = [reduce_partitions(what_was_attacked, table) for table in attacked]
     grid = sorted({float(eps) for summary in summaries for eps in summary["grid"]})
-    known = _known(summaries[0])
+    labels = sum(name.startswith("known ") for name in summaries[0])  # none where samples have one class
+    known = tuple(summaries[0][f"known {at}"] for at in range(labels))
     tables = [
         map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid, known=known)
         for at, table in enumerate(attacked)
@@ -195,11 +196,6 @@ def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
     for labels in attacked["labels"].to_pylist():
         known.update({f"known {at}": int(label >= 0) for at, label in enumerate(labels or ())})
     return {"grid": grid, **known}
-
-
-def _known(summary: Mapping[str, Any]) -> tuple[int, ...]:
-    """Per label the records in which it is known; nothing where samples have one class."""
-    return tuple(summary[f"known {at}"] for at in range(sum(name.startswith("known ") for name in summary)))
 
 
 def count_successes(attacked: pa.Table, *, eps: float) -> dict[str, int]:

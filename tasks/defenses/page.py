@@ -5,7 +5,7 @@ images and single classes, and the headline that is followed over the nights.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -196,10 +196,8 @@ def _sentence(findings: DefenceFindings, subject: str) -> str:
     if len(leaders) == 1:
         return f"{opening}{share_text(best)} of {subject}+{leaders[0]}."
     left = " to ".join(distinct(percent(end(share.value or 0.0 for share in after), 1) for end in (min, max)))
-    return (
-        f"{opening}{left} with {_names(leaders, len(findings.defences))}, which no paired test tells "
-        "apart (McNemar, Holm over all pairs)."
-    )
+    named = f"{len(leaders)} of {len(findings.defences)} defences" if len(leaders) > NAMED else all_named(leaders)
+    return f"{opening}{left} with {named}, which no paired test tells apart (McNemar, Holm over all pairs)."
 
 
 def _price(findings: DefenceFindings, subject: str) -> str:
@@ -228,11 +226,6 @@ def _overfitting(findings: DefenceFindings, subject: str) -> str:
             verdict = "robust overfitting" if worse else "no robust overfitting is shown"
             lines.append(f"{best} keeps {share_text(shares[0])} and {last} {share_text(shares[1])}: {verdict}.")
     return " ".join(lines)
-
-
-def _names(leaders: Sequence[str], of: int) -> str:
-    """The defences by name, or how many of them where these are many."""
-    return f"{len(leaders)} of {of} defences" if len(leaders) > NAMED else all_named(leaders)
 
 
 def _trade_off(findings: DefenceFindings) -> list[Block]:

@@ -32,7 +32,7 @@ from assay.data.schemas import (
 from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.hardness.association import Answers, Hardness, area_findings, association_findings, pair_rows
+from assay.tasks.hardness.association import Hardness, area_findings, association_findings, pair_rows
 from assay.tasks.hardness.measures import (
     CONFIDENCE,
     DYNAMICS,
@@ -165,7 +165,8 @@ def relate_hardness(
         columns = by_subject[subject]
         predicted = _predicted(predictions.get(subject), ids)
         of_subject = [*association_findings(columns, codes, significance)]
-        of_subject += area_findings(columns, _answers(predicted, gold), codes)
+        right = pc.fill_null(pc.cast(pc.equal(predicted, gold), pa.int8()), -1)
+        of_subject += area_findings(columns, np.asarray(right.to_numpy()), codes)
         pairs += pair_rows(columns, subject, codes)
         rows = list(_hardest(columns, subject, known, predicted, settings.hardest))
         if subject:
@@ -189,10 +190,6 @@ def _predicted(predictions: Artifact[Predictions] | None, ids: pa.ChunkedArray) 
         return pa.chunked_array([pa.nulls(len(ids), pa.int16())])
     table = collect(predictions, ["id", "predicted"])
     return table["predicted"].take(pc.index_in(ids, table["id"].combine_chunks()))
-
-
-def _answers(predicted: pa.ChunkedArray, gold: pa.ChunkedArray) -> Answers:
-    return np.asarray(pc.fill_null(pc.cast(pc.equal(predicted, gold), pa.int8()), -1).to_numpy())
 
 
 def _hardest(

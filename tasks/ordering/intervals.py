@@ -50,18 +50,13 @@ def _interpolated(n: Integers, s: Floats, alpha: float) -> Floats:
     for start in range(0, len(n), _BLOCK):
         block = slice(start, start + _BLOCK)
         whole = np.minimum(s[block].astype(np.int64), n[block] - 1)  # s lies in [whole, whole + 1]
-        place = _place(n[block], whole)
+        place = (n[block] - 2) * (n[block] - 1) // 2 + whole - 1  # of the polynomial on [whole, whole + 1], of all
         x = 2 * (s[block] - whole) - 1
         first, second = np.zeros(len(x)), np.zeros(len(x))
         for coefficient in coefficients[:0:-1]:
             first, second = coefficient[place] + 2 * x * first - second, first
         bounds[block] = coefficients[0][place] + x * first - second
     return bounds
-
-
-def _place(n: Integers, whole: Integers) -> Integers:
-    """Where the polynomial for n votes cast and `whole` to `whole` + 1 votes won stands among all."""
-    return (n - 2) * (n - 1) // 2 + whole - 1
 
 
 @functools.lru_cache(maxsize=8)

@@ -152,7 +152,8 @@ def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
     content.append(svg.stroke("base", frame.x(0), top, frame.x(0), height - 46))
     for index, (name, value, below, above) in enumerate(bars(plot)):
         y = top + row * index + row / 2
-        content.append(svg.words(left - 8, y + 4, _shortened(name, room), "bar-name", "end"))
+        shown = name if len(name) <= room else f"{name[: room - 1]}…"
+        content.append(svg.words(left - 8, y + 4, shown, "bar-name", "end"))
         content.append(_bar(frame, y, value, below, above, plot.scale, name))
     return svg.drawing(size.width, height, plot.title, plot.alt, identity, *content)
 
@@ -292,7 +293,3 @@ def _y_range(series: Sequence[Series], scale: Scale) -> tuple[float, float]:
 def _tick_name(value: float, scale: Scale) -> str:
     shown = f"{100 * value if scale == 'percent' else value:,.10g}".replace("-", numerals.MINUS)
     return shown.replace(",", numerals.THIN) + (f"{numerals.THIN}%" if scale == "percent" else "")
-
-
-def _shortened(name: str, room: int) -> str:
-    return name if len(name) <= room else f"{name[: room - 1]}…"

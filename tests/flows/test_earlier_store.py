@@ -78,7 +78,7 @@ def test_only_what_changed_is_computed_over_a_store_that_an_earlier_version_wrot
     )
     profile = {fact: value for fact, value in profile.items() if fact != "device"}
     # Keys hold the processor and the versions of those who wrote it; what is tested here is everything else in them.
-    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda: profile)
+    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda _: profile)
     project, progress = project_in(unpacked, name), SilentProgress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()

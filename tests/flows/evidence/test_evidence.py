@@ -196,7 +196,7 @@ def test_other_data_are_refused(honest: Honest, night: Path) -> None:
 def test_on_another_processor_findings_are_held_against_their_intervals(
     honest: Honest, night: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda: {"processor": "another"})
+    monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda _: {"processor": "another"})
     came = recompute(read_bundle(honest.path, honest.public), 0.05, 0, night, SilentProgress())
     assert came.verdict == "consistent"
     assert "other keys here" in came.where
