@@ -99,6 +99,11 @@ class _Workers(SpecCluster):  # type: ignore[misc]  # Dask has no types
             super()._update_worker_status(op, msg)
 
 
+_DASK = {"distributed.scheduler.worker-saturation": 1.0, "distributed.worker.profile.enabled": False}
+"""One call a worker, so that blame falls on it alone; and no profile, which looks at every thread a hundred times a
+second."""
+
+
 def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run.
 
@@ -128,8 +133,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         for member in local_crew(settings)
     }
     scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
-    one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
-    with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
+    with dask.config.set(_DASK), _deaf_to_interrupts():
         try:
             return _Workers(
                 scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"

@@ -100,5 +100,11 @@ def memory_after(number: int, megabytes: int) -> tuple[str, int]:
     return pa.default_memory_pool().backend_name, held
 
 
+def dask_setting(number: int, name: str) -> object:
+    import dask
+
+    return dask.config.get(name)
+
+
 def process_id(number: int) -> int:
     return os.getpid()

@@ -202,6 +202,11 @@ def test_workers_compute_with_one_thread_each(engine: Engine) -> None:
         assert outcome.value["torch"] == 1
 
 
+def test_workers_are_not_profiled_meanwhile(engine: Engine) -> None:
+    outcomes = engine.run(calls(does.dask_setting, 2, "distributed.worker.profile.enabled"))
+    assert [outcome.value for outcome in outcomes] == [False, False]
+
+
 def test_a_worker_gives_back_what_arrow_let_go_of(engine: Engine) -> None:
     """No later call finds even one table more than the second did, though every one of them had 300 MB twice."""
     held: dict[str, list[int]] = {}
