@@ -99,9 +99,8 @@ class _Workers(SpecCluster):  # type: ignore[misc]  # Dask has no types
             super()._update_worker_status(op, msg)
 
 
-_DASK = {"distributed.scheduler.worker-saturation": 1.0, "distributed.worker.profile.enabled": False}
-"""One call a worker, so that blame falls on it alone; and no profile, which looks at every thread a hundred times a
-second."""
+_UNPROFILED = {"distributed": {"worker": {"profile": {"enabled": False}}}}
+"""Dask's profiler looks at every thread a hundred times a second."""
 
 
 def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
@@ -118,6 +117,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
         "death_timeout": START_SECONDS,
+        "config": dask.config.merge(dask.config.config, _UNPROFILED),
         "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
     wanted = dask_processes.first_imports(libraries)
@@ -133,7 +133,8 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         for member in local_crew(settings)
     }
     scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
-    with dask.config.set(_DASK), _deaf_to_interrupts():
+    one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
+    with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
         try:
             return _Workers(
                 scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"

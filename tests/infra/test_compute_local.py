@@ -288,7 +288,7 @@ def test_workers_that_do_not_start_in_time_are_no_bug_of_assay(monkeypatch: pyte
     def given_up(**_: object) -> None:
         raise AssertionError("Status.starting")  # what Dask says of a worker that it gave up
 
-    monkeypatch.setattr(dask_start, "SpecCluster", given_up)
+    monkeypatch.setattr(dask_start, "_Workers", given_up)
     with pytest.raises(RunError, match=r"did not start: it is busy.*compute\.workers.*Status\.starting"):
         dask_start.start_here(Compute(workers=1))
 
