@@ -189,7 +189,7 @@ class Batch:
 
     def slope(self, x: Tensor, climbing: Climbing = "losses") -> tuple[Tensor, Tensor, Tensor]:
         """The gradient at the images [n, c, h, w], their logits [n, k], and the values [n] of what is climbed."""
-        parts = [_slope(self.model, x[rows], self.criterion.of(rows), climbing) for rows in cut(self.model, x)]
+        parts = [_slope(self.model, x[rows], self.criterion.of(rows), climbing) for rows in cut(self.model, x, True)]
         if len(parts) > 1 or len(parts[0][0]) > len(self):
             gradient, logits, values = (torch.cat(column)[: len(self)] for column in zip(*parts, strict=True))
         else:
@@ -259,7 +259,7 @@ def require_numbers(model: ImageModel, values: Tensor, draws: Draws) -> None:
 def ask(model: ImageModel, x: Tensor) -> Tensor:
     """The logits of images [n, k], asked in blocks that give the bits of the model's one size."""
     with torch.no_grad():
-        answers = [model.logits(x[rows]) for rows in cut(model, x)]
+        answers = [model.logits(x[rows]) for rows in cut(model, x, False)]
     return answers[0][: len(x)] if len(answers) == 1 else torch.cat(answers)[: len(x)]
 
 
@@ -282,41 +282,40 @@ _OFTEN = 8
 """From so many whole blocks that a rest was filled up to, it pays to try a small one."""
 
 
-def cut(model: ImageModel, images: Tensor) -> list[Rows]:
-    """The images in blocks of the model's size; what is left over in a small one, where that gives the same bits.
+def cut(model: ImageModel, images: Tensor, sloped: bool) -> list[Rows]:
+    """The images in blocks of the model's size; what is left over in a small one, where that gives the same bits, of
+    gradients, too, where the model is asked for them.
 
     Kernels are chosen by the number of images. On a processor the choice was the same from 16 images on in every
     network of ours, with AVX2 and with AVX-512; it is tried for the network at hand before it is relied on.
     """
     rest = len(images) % model.block
     few = -(-rest // _FEW) * _FEW
-    small = 0 < few < model.block and _has_same_bits(model, few, tuple(images.shape[1:]))
+    small = 0 < few < model.block and _has_same_bits(model, few, sloped, images.shape[1:])
     return blocks(len(images), model.block, images.device, last=few if small else None)
 
 
-def _has_same_bits(model: ImageModel, few: int, shape: tuple[int, ...]) -> bool:
-    """Whether so few images of a shape get the logits and gradients that they get in a whole block, bit for bit."""
+def _has_same_bits(model: ImageModel, few: int, sloped: bool, shape: Sequence[int]) -> bool:
+    """Whether so few images of a shape get the answers that they get in a whole block, bit for bit."""
     if model.device != "cpu" or next(model.network.parameters(), None) is None:
         return False  # one without weights is asked elsewhere, where a question may cost
-    key = (few, *shape)
+    key = (few, sloped, *shape)
     if key not in model.same_bits:
         model.filled_up[key] += 1
         if model.filled_up[key] < _OFTEN:
             return False
         images = torch.rand((model.block, *shape), generator=torch.Generator().manual_seed(0))
-        pairs = zip(_answers(model, images), _answers(model, images[:few]), strict=True)
+        pairs = zip(_answers(model, images, sloped), _answers(model, images[:few], sloped), strict=True)
         model.same_bits[key] = all(torch.equal(whole[:few], part) for whole, part in pairs)
     return model.same_bits[key]
 
 
-def _answers(model: ImageModel, images: Tensor) -> tuple[Tensor, ...]:
-    """The logits with and without a gradient, and the gradient."""
-    x = images.detach().requires_grad_(True)
-    with torch.enable_grad():
+def _answers(model: ImageModel, images: Tensor, sloped: bool) -> tuple[Tensor, ...]:
+    """The logits, and the gradient where it is asked for: not every network has one."""
+    x = images.detach().requires_grad_(sloped)
+    with torch.set_grad_enabled(sloped):
         logits = model.logits(x)
-        (gradient,) = torch.autograd.grad(logits.logsumexp(dim=1).sum(), x)
-    with torch.no_grad():
-        return logits.detach(), model.logits(images), gradient
+        return logits.detach(), *(torch.autograd.grad(logits.logsumexp(dim=1).sum(), x) if sloped else ())
 
 
 def _slope(model: ImageModel, x: Tensor, criterion: Criterion, climbing: Climbing) -> tuple[Tensor, Tensor, Tensor]:

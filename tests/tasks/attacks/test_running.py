@@ -284,3 +284,22 @@ def test_what_is_left_over_is_asked_in_a_small_block_with_the_same_bits(monkeypa
     (leaning, _), (held, asked) = attacked(10**9, leans=True), attacked(1, leans=True)
     assert torch.equal(leaning.images, held.images)  # tried, found to differ, and left alone
     assert 64 in asked
+
+
+def test_a_network_without_a_gradient_is_tried_by_its_answers_alone(monkeypatch):
+    class Blind(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = tiny_model(4).network
+
+        @torch.no_grad()
+        def forward(self, images):
+            return self.network(images)
+
+    monkeypatch.setattr(batch, "_OFTEN", 1)
+    images, attack = tiny_images(21), Square(queries=40)
+    blind = replace(tiny_model(4), network=Blind(), block=64)
+    truth = answers(blind, images)
+    seeing = run_attack(attack, replace(tiny_model(4), block=64), images, truth, 2 / 255, draws_for(21))
+    assert torch.equal(run_attack(attack, blind, images, truth, 2 / 255, draws_for(21)).images, seeing.images)
+    assert list(blind.same_bits.values()) == [True] * len(blind.same_bits) != []
