@@ -373,20 +373,20 @@ class LeastTime:
     """Until the last stage ended; the page comes after it."""
 
     @property
-    def with_work(self) -> float:
+    def seconds_with_work(self) -> float:
         """The seconds of what most work waits for, and of that work over the slots."""
         return self.before_seconds + self.work_seconds / max(1, self.slots)
 
     @property
     def seconds(self) -> float:
         """The bound: no scheduler with as many slots does it in less."""
-        return self.start + max(self.chain_seconds, self.with_work)
+        return self.start + max(self.chain_seconds, self.seconds_with_work)
 
     @property
     def sentence(self) -> str:
         """The bound in words, with what it rests on and how much of it the run made."""
         limit = f"the chain {' → '.join(self.chain)}"
-        if self.with_work > self.chain_seconds:
+        if self.seconds_with_work > self.chain_seconds:
             limit = f"{self.work_seconds:.1f} s of processors on {self.slots} slots"
             if self.before:
                 limit = f"{self.before_seconds:.1f} s of {' → '.join(self.before)} and {limit}"
@@ -443,10 +443,10 @@ def most_awaited(steps: Mapping[int, Step], slots: int) -> tuple[float, tuple[st
     for number, step in sorted(steps.items(), reverse=True):
         for earlier in step.after & steps.keys():
             waiting[earlier] |= {number, *waiting[number]}
-    found: list[tuple[float, tuple[str, ...], float]] = [(0.0, (), sum(step.work for step in steps.values()))]
+    awaited: list[tuple[float, tuple[str, ...], float]] = [(0.0, (), sum(step.work for step in steps.values()))]
     for number, (seconds, titles) in chains(steps).items():
-        found.append((seconds, titles, sum(steps[later].work for later in waiting[number])))
-    return max(found, key=lambda awaited: awaited[0] + awaited[2] / max(1, slots))
+        awaited.append((seconds, titles, sum(steps[later].work for later in waiting[number])))
+    return max(awaited, key=lambda chain: chain[0] + chain[2] / max(1, slots))
 
 
 def _least(manifest: Manifest) -> float:

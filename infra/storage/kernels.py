@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 @cache
 def kernel_bits() -> str:
-    """The hash of every result, computed with one thread; it takes Torch's import and a tenth of a second."""
+    """The hash of every result, computed with one thread; it takes Torch's import and a quarter of a second."""
     import torch
     from threadpoolctl import threadpool_limits
 

@@ -275,14 +275,14 @@ def blocks(n: int, size: int, device: torch.device | str = "cpu", *, last: int |
     return whole + ([filled] if rest else [])
 
 
-_FEW = 16
+_SMALL_BLOCK = 16
 """A small block has a multiple of so many rows: fewer get other bits from some networks, and leave a vector register
 half full."""
-_OFTEN = 8
-"""From so many whole blocks that a rest was filled up to, it pays to try a small one."""
+_WORTH_A_TRIAL = 8
+"""Once a rest was filled up to a whole block so often, trying a small one costs less than it may save."""
 
 
-def cut(model: ImageModel, images: Tensor, sloped: bool) -> list[Rows]:
+def cut(model: ImageModel, images: Tensor, with_gradient: bool) -> list[Rows]:
     """The images in blocks of the model's size; what is left over in a small one, where that gives the same bits, of
     gradients, too, where the model is asked for them.
 
@@ -290,32 +290,32 @@ def cut(model: ImageModel, images: Tensor, sloped: bool) -> list[Rows]:
     network of ours, with AVX2 and with AVX-512; it is tried for the network at hand before it is relied on.
     """
     rest = len(images) % model.block
-    few = -(-rest // _FEW) * _FEW
-    small = 0 < few < model.block and _has_same_bits(model, few, sloped, images.shape[1:])
+    few = -(-rest // _SMALL_BLOCK) * _SMALL_BLOCK
+    small = 0 < few < model.block and _has_same_bits(model, few, with_gradient, images.shape[1:])
     return blocks(len(images), model.block, images.device, last=few if small else None)
 
 
-def _has_same_bits(model: ImageModel, few: int, sloped: bool, shape: Sequence[int]) -> bool:
+def _has_same_bits(model: ImageModel, few: int, with_gradient: bool, shape: Sequence[int]) -> bool:
     """Whether so few images of a shape get the answers that they get in a whole block, bit for bit."""
     if model.device != "cpu" or next(model.network.parameters(), None) is None:
         return False  # one without weights is asked elsewhere, where a question may cost
-    key = (few, sloped, *shape)
+    key = (few, with_gradient, *shape)
     if key not in model.same_bits:
         model.filled_up[key] += 1
-        if model.filled_up[key] < _OFTEN:
+        if model.filled_up[key] < _WORTH_A_TRIAL:
             return False
         images = torch.rand((model.block, *shape), generator=torch.Generator().manual_seed(0))
-        pairs = zip(_answers(model, images, sloped), _answers(model, images[:few], sloped), strict=True)
+        pairs = zip(_answers(model, images, with_gradient), _answers(model, images[:few], with_gradient), strict=True)
         model.same_bits[key] = all(torch.equal(whole[:few], part) for whole, part in pairs)
     return model.same_bits[key]
 
 
-def _answers(model: ImageModel, images: Tensor, sloped: bool) -> tuple[Tensor, ...]:
+def _answers(model: ImageModel, images: Tensor, with_gradient: bool) -> tuple[Tensor, ...]:
     """The logits, and the gradient where it is asked for: not every network has one."""
-    x = images.detach().requires_grad_(sloped)
-    with torch.set_grad_enabled(sloped):
+    x = images.detach().requires_grad_(with_gradient)
+    with torch.set_grad_enabled(with_gradient):
         logits = model.logits(x)
-        return logits.detach(), *(torch.autograd.grad(logits.logsumexp(dim=1).sum(), x) if sloped else ())
+        return logits.detach(), *(torch.autograd.grad(logits.logsumexp(dim=1).sum(), x) if with_gradient else ())
 
 
 def _slope(model: ImageModel, x: Tensor, criterion: Criterion, climbing: Climbing) -> tuple[Tensor, Tensor, Tensor]:

@@ -271,7 +271,7 @@ def test_what_is_left_over_is_asked_in_a_small_block_with_the_same_bits(monkeypa
     images = tiny_images(n)
 
     def attacked(often: int, *, leans: bool = False):
-        monkeypatch.setattr(batch, "_OFTEN", often)
+        monkeypatch.setattr(batch, "_WORTH_A_TRIAL", often)
         network = Asked(tiny_model(4).network, leans=leans)
         model = replace(tiny_model(4), network=network, block=64)
         return run_attack(attack, model, images, answers(model, images), 2 / 255, draws_for(n)), network.sizes
@@ -296,7 +296,7 @@ def test_a_network_without_a_gradient_is_tried_by_its_answers_alone(monkeypatch)
         def forward(self, images):
             return self.network(images)
 
-    monkeypatch.setattr(batch, "_OFTEN", 1)
+    monkeypatch.setattr(batch, "_WORTH_A_TRIAL", 1)
     images, attack = tiny_images(21), Square(queries=40)
     blind = replace(tiny_model(4), network=Blind(), block=64)
     truth = answers(blind, images)
