@@ -86,6 +86,7 @@ def run_kinds(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str
         for kind in in_running_order(asked):
             there = {DATA.name: data, **branches}
             below = {name: there[name] for name in kind.below(pipeline) if name in there}
+            below |= {name: branches[name].outcome for name in kind.asks_later if name in below}
             after = {name: branches[name] for name in kind.after if name in branches}
             branches[kind.name] = start_branch(kind.name, run_kind, kind, pipeline, folder, after, **below)
     results = {DATA.name: data, **branch_outcomes(branches)}

@@ -376,6 +376,9 @@ class AuditKind(Generic[R]):
     """The audits whose results it takes, as far as they were asked for; the rest runs at once."""
     only_if: Mapping[str, Callable[[AuditRequest], bool]] = field(default_factory=dict)
     """Of these, those whose results it takes only in pipelines of which this holds."""
+    asks_later: Collection[str] = ()
+    """Of those it stands on, the ones it does not wait for: it is handed a function that waits and gives the result, or
+    None where that audit failed."""
     after: tuple[str, ...] = ()
     """The audits that it waits for and whose results it takes where they came through; it goes on without them."""
     measures: tuple[Measured, ...] = ()

@@ -109,7 +109,8 @@ def _shadows(generator: Generator, build: Chest) -> Field:
     air = each(between(generator, 0.34, 0.45, n))
     white = body * 0.56 - lungs * air
     white = white + lungs * 0.045 * cloud(generator, n, SIZE, 10, 2)  # vessels and bronchi as a texture
-    white = white + 0.12 * _hila(across, y) * (lungs + 0.3)
+    # The hila, where the great vessels enter the lungs.
+    white = white + 0.12 * bump(((np.abs(across) - 0.20) / 0.20) ** 2 + ((y + 0.05) / 0.30) ** 2) * (lungs + 0.3)
     opaque, bare = _lung_findings(generator, build, lungs, across, y)
     white = white + opaque - bare
     white = np.maximum(white, _heart(generator, build, across, y))
@@ -158,11 +159,6 @@ def _heart(generator: Generator, build: Chest, across: Field, y: Field) -> Field
     aorta = ramp((0.15 + 0.03 * (y + 0.4) - np.abs(across - 0.02)) / 0.06) * ramp((y + 0.62) / 0.2)
     knob = bump(((across - 0.15) ** 2 + (y + 0.30) ** 2) / 0.02)
     return np.maximum(0.64 * oval * ramp((1.15 - y) / 0.3), 0.55 * aorta) + 0.14 * knob * (1.0 - oval)
-
-
-def _hila(across: Field, y: Field) -> Field:
-    """Where the great vessels enter the lungs."""
-    return bump(((np.abs(across) - 0.20) / 0.20) ** 2 + ((y + 0.05) / 0.30) ** 2)
 
 
 def _bones(generator: Generator, build: Chest, across: Field, y: Field) -> Field:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from assay.flows import kind
 from assay.flows.audits.challenge_clashes import one_class_each, some_subject
 from assay.tasks.slices.search import Slices
 from assay.tasks.statistics.metrics import metrics_of
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(ground: kind.Ground, settings: Slices | None) -> kind.Measurements:

@@ -112,6 +112,7 @@ TEXTS = AuditKind(
     asked,
     FLOW.attack_texts,
     stands_on=("data", "subjects", "trust"),
+    asks_later=("trust",),
     clashes=text_clashes,
     missing=missing,
     hardness=FLOW.fewest_words,

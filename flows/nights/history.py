@@ -26,7 +26,7 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import columns
 from assay.tasks.reporting.numerals import measured, plural
-from assay.tasks.reporting.report import MISSED, Headline
+from assay.tasks.reporting.report import MISSED
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of, findings_table
 
 HISTORY = "history"
@@ -229,12 +229,11 @@ def _followed(nights: Sequence[PastNight]) -> Series:
     """The numbers that the page of all nights follows."""
     followed = [followed_in(KINDS, FindingIndex(night.findings)) for night in nights]
     names = dict.fromkeys(number.name for numbers in reversed(followed) for number in numbers if not number.spare)
-    by_name = [{number.name: _as_finding(number) for number in numbers} for numbers in followed]
+    by_name = [
+        {each.name: Finding("", value=each.value, low=each.low, high=each.high, n=each.n) for each in numbers}
+        for numbers in followed
+    ]
     return {name: [night.get(name) for night in by_name] for name in names}
-
-
-def _as_finding(number: Headline) -> Finding:
-    return Finding("", value=number.value, low=number.low, high=number.high, n=number.n)
 
 
 def _slices(nights: Sequence[PastNight], metric: str, slices: Slices) -> Series:

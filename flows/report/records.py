@@ -6,7 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from assay.data.catalog import is_masked
 from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
@@ -16,10 +18,6 @@ from assay.infra.storage.store import Store
 from assay.tasks.ingest.settings import ORIGINS, share_in_words
 from assay.tasks.reporting.numerals import in_bytes, percent, plural
 from assay.tasks.reporting.report import MISSED
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 WATCHED = "notify/watched.json"
 _KEPT = 90

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 import assay
 from assay.data.published import PRINTED_TABLES, PrintedGrid, PrintedTable
@@ -24,10 +26,6 @@ from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 RESULTS = Path(assay.__file__).with_name("published").resolve()
 """The published results: in the repository they are those of docs/results."""

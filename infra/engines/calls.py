@@ -80,6 +80,8 @@ class Call:
     function: Callable[..., object]
     args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
+    priority: int = 0
+    """Of calls that wait for a slot, those of a higher one go first."""
 
 
 @dataclass(frozen=True)

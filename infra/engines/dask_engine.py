@@ -151,7 +151,7 @@ class Window:
     def join(self, merge: bytes, futures: Sequence[Future]) -> Future:
         """The future of the pieces merged; never placed on a GPU slot where there are others."""
         where = placement(self._crew, "CPU")
-        return self._client.submit(join, merge, list(futures), key=key_of(self._client, "join"), priority=1, **where)
+        return self._client.submit(join, merge, list(futures), key=key_of(self._client, "join"), priority=2, **where)
 
     def bytes_of(self, future: Future) -> int:
         """How large a value on a worker is, as far as Dask knows; at least 1."""
@@ -237,7 +237,15 @@ class Window:
         self._submitted.names[key] = call.name
         where = placement(self._crew, self.slot)
         future = self._client.submit(
-            perform, call.index, work, shared, self.slot, dict(versions_here()), key=key, **where
+            perform,
+            call.index,
+            work,
+            shared,
+            self.slot,
+            dict(versions_here()),
+            key=key,
+            priority=call.priority,
+            **where,
         )
         self._track(attempt, future)
         future.add_done_callback(self._over)

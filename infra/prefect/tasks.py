@@ -48,7 +48,7 @@ class Orchestrated(Conductor):
             name=stage.title,
             description=(stage.body.__doc__ or "").strip(),
             task_run_name=stage.title,
-            tags={"gpu"} if stage.gpu else set(),
+            tags={"gpu"} if stage.on_gpu(current_run()) else set(),  # each tag costs a question before and after
             persist_result=False,
             cache_policy=NO_CACHE,
             retries=1,

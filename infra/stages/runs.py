@@ -114,6 +114,9 @@ class Playable(Protocol):
     gpu: bool
     body: Callable[..., Any]
 
+    def on_gpu(self, run: Run) -> bool:
+        """Whether its calls go to GPU workers in this run."""
+
     def key(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The key of the stage with these arguments in the current run."""
 

@@ -83,6 +83,7 @@ class Workbench:
     verified: int = 0
     cpu_seconds: float = 0.0
     quarantined: list[str] = field(default_factory=list)
+    priority: int = 0
     waited: float = 0.0
     """Seconds in which the stage could not begin: workers were starting, or a library was being imported."""
     started: float = 0.0
@@ -237,7 +238,7 @@ class Stage(Generic[P, R]):
         """Everything that the stage's key is made of."""
         profile = run.numeric_profile() | {name: keys.package_versions()[name] for name in self.libraries}
         if self.gpu:
-            profile |= {"device": "gpu", **run.accelerator()} if self._on_gpu(run) else {"device": "cpu"}
+            profile |= {"device": "gpu", **run.accelerator()} if self.on_gpu(run) else {"device": "cpu"}
         return {
             "stage": self.name,
             "version": self.version,
@@ -254,7 +255,7 @@ class Stage(Generic[P, R]):
     def work(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> keys.Work:
         """What kind of work it is with these arguments in the current run, and how much of it."""
         run = current_run()
-        device, trains = "gpu" if self._on_gpu(run) else "cpu", keys.learns([*announced_kinds(self.body).values()])
+        device, trains = "gpu" if self.on_gpu(run) else "cpu", keys.learns([*announced_kinds(self.body).values()])
         return keys.work_signature(self.name, self._bound(args, kwargs), run.made_by, device=device, learns=trains)
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,7 +264,8 @@ class Stage(Generic[P, R]):
         bound.apply_defaults()
         return bound.arguments
 
-    def _on_gpu(self, run: Run) -> bool:
+    def on_gpu(self, run: Run) -> bool:
+        """Whether its calls go to GPU workers in this run."""
         return self.gpu and run.compute.gpu != "never" and run.slots().gpu > 0
 
     def perform(
@@ -399,6 +401,11 @@ def stage(
 def say(summary: str) -> None:
     """Set the line that a person sees when the stage is done, in this run and whenever it is taken from the store."""
     current_workbench().summary = mask(summary)
+
+
+def go_last() -> None:
+    """Let the partitions of other stages go before this one's, of which nothing but findings is made."""
+    current_workbench().priority = -1
 
 
 def waiting() -> AbstractContextManager[None]:

@@ -46,10 +46,9 @@ class StepWork:
     ) -> Iterator[Call]:
         """The function for the work of partitions, with the constants and, if given, its part beside it."""
         shared = self.bench.engine.share(dict(self.constants))
-        return (
-            Call(item.index, item.name, function, (item, shared, *(() if parts is None else (parts[item.index],))))
-            for item in work
-        )
+        for item in work:
+            given = item, shared, *(() if parts is None else (parts[item.index],))
+            yield Call(item.index, item.name, function, given, priority=self.bench.priority)
 
     def computed_again(
         self,

@@ -187,7 +187,7 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
     elif step := checkpoints.last_step():
         bench.run.notice(f"The {bench.title} goes on after step {step}, where it was interrupted.")
     engine = bench.engine
-    calls = [Call(0, work.name, carry_out, (work, engine.share(dict(constants))), {})]
+    calls = [Call(0, work.name, carry_out, (work, engine.share(dict(constants))), priority=1)]
     with _watched(bench, checkpoints):
         (outcome,) = engine.run(calls, gpu=bench.gpu)
     if isinstance(outcome.error, AssayError):

@@ -28,7 +28,7 @@ from assay.data.schemas import (
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
-from assay.infra.stages.stage import say, stage, stage_seeds, write_table
+from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.corruptions.camera import Draws
 from assay.tasks.corruptions.choice import Corruption, sequence, strongest_frames
@@ -217,6 +217,7 @@ def corrupt_subjects(
     contents = {name: read_files(artifact) for name, artifact in files.items()}
     for name, content in contents.items():
         require_classes(content, classes.rows, name)
+    go_last()
     spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
     shown = np.isin(np.arange(evaluation.rows), spread)
     flips, images = map_partitions(

@@ -74,11 +74,7 @@ MOST_DRAWN = 4096 * 4096
 Side = Annotated[int, Field(ge=1, le=8192)]
 
 
-def _as_pair(value: object) -> object:
-    return (value, value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Extent = Annotated[tuple[Side, Side], BeforeValidator(_as_pair)]
+Extent = Annotated[tuple[Side, Side], BeforeValidator(lambda value: (value, value) if type(value) is int else value)]
 
 
 def _is_left_out(value: object) -> bool:

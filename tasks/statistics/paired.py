@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,8 +53,7 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
     >>> result.first_only, result.second_only, round(result.p_value, 6)
     (6, 0, 0.015625)
     """
-    first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
-    _require_pairs(first.shape, second.shape)
+    first, second = _paired(first_right, second_right, np.bool_)
     first_only, second_only = int((first & ~second).sum()), int((~first & second).sum())
     return McNemar(first_only, second_only, len(first), mid_p(first_only, second_only))
 
@@ -82,8 +82,7 @@ def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, 
     >>> mcnemar_by_cluster([1] * 6, [0] * 6, range(6)), mcnemar_by_cluster([1] * 6, [0] * 6, [1, 1, 1, 2, 2, 2])
     (0.015625, 0.25)
     """
-    first, second = np.asarray(first_right, dtype=np.bool_), np.asarray(second_right, dtype=np.bool_)
-    _require_pairs(first.shape, second.shape)
+    first, second = _paired(first_right, second_right, np.bool_)
     codes = codes_of(clusters)
     apart = first.astype(np.int64) - second.astype(np.int64)
     return _sign_flip_p(sums_by_cluster(codes, apart, int(codes.max(initial=-1)) + 1).tolist(), mid=True)
@@ -116,8 +115,7 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """
     from scipy.stats import wilcoxon as test
 
-    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    _require_pairs(ours.shape, theirs.shape)
+    ours, theirs = _paired(first, second, np.float64)
     apart = (ours - theirs)[ours != theirs]
     if not len(apart):
         return 1.0
@@ -137,8 +135,7 @@ def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: n
     """
     from scipy.stats import rankdata
 
-    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    _require_pairs(ours.shape, theirs.shape)
+    ours, theirs = _paired(first, second, np.float64)
     apart = ours - theirs
     differ = apart != 0
     twice = np.rint(2 * rankdata(np.abs(apart[differ]))).astype(np.int64)  # midranks are halves
@@ -173,8 +170,7 @@ def share_difference(
     >>> difference.value, round(difference.low, 3), round(difference.high, 3)
     (0.0, -0.278, 0.278)
     """
-    first_right, second_right = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
-    _require_pairs(first_right.shape, second_right.shape)
+    first_right, second_right = _paired(first, second, np.bool_)
     n = len(first_right)
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
@@ -274,8 +270,7 @@ def bootstrap_difference(
     >>> bootstrap_difference([1, 1, 1, 0], [1, 1, 1, 0], np.random.default_rng(0)).high
     0.0
     """
-    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    _require_pairs(ours.shape, theirs.shape)
+    ours, theirs = _paired(first, second, np.float64)
     n = len(ours)
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
@@ -303,8 +298,7 @@ def mean_difference_by_cluster(
     >>> difference.value, difference.low, difference.high
     (2.5, 1.5, 3.5)
     """
-    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    _require_pairs(ours.shape, theirs.shape)
+    ours, theirs = _paired(first, second, np.float64)
     codes = pooled(codes_of(clusters))
     blocks = int(codes.max(initial=-1)) + 1
     sums = np.bincount(codes, ours - theirs, blocks).astype(np.float64)
@@ -333,6 +327,12 @@ def mean_difference(
     return replace(difference, low=low, high=high)
 
 
-def _require_pairs(first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    if first != second or len(first) != 1:
-        raise ValueError(f"paired values must be two vectors of one length, not {first} and {second}")
+G = TypeVar("G", bound=np.generic)
+
+
+def _paired(first: npt.ArrayLike, second: npt.ArrayLike, kind: type[G]) -> tuple[npt.NDArray[G], npt.NDArray[G]]:
+    """Two vectors of one length."""
+    a, b = np.asarray(first, dtype=kind), np.asarray(second, dtype=kind)
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"paired values must be two vectors of one length, not {a.shape} and {b.shape}")
+    return a, b

@@ -24,14 +24,9 @@ def is_numeric(dtype: pa.DataType) -> bool:
     return any(test(dtype) for test in tests)
 
 
-def is_number(dtype: pa.DataType) -> bool:
-    """Whether a column of this type holds numbers, and not yes or no."""
-    return is_numeric(dtype) and not pa.types.is_boolean(dtype)
-
-
 def require_number(dtype: pa.DataType, column: str) -> None:
     """Raises unless a column of this type holds numbers."""
-    if not is_number(dtype):
+    if not is_numeric(dtype) or pa.types.is_boolean(dtype):
         raise InputError(f"The column {column!r} holds {dtype}, and a regression is of numbers: name another one.")
 
 

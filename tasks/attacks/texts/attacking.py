@@ -148,10 +148,7 @@ def look_up(swaps: pa.Table) -> Callable[[str, int], Sequence[str]]:
         zip(zip(words, codes, strict=True), swaps["candidates"].to_pylist(), strict=True)
     )
 
-    def listed_for(word: str, code: int) -> Sequence[str]:
-        return listed.get((word, code)) or listed.get((word, EVERY_CLASS)) or ()
-
-    return listed_for
+    return lambda word, code: listed.get((word, code)) or listed.get((word, EVERY_CLASS)) or ()
 
 
 def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
