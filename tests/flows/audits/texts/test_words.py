@@ -64,7 +64,7 @@ def attacked(tmp_path):
         )
         ground = examined(settings, tmp_path, trust_case.put_classes(), held)
         if oracle:
-            ground = with_results(ground, trust=TRUST.perform(ground))
+            ground = with_results(ground, trust=lambda made=TRUST.perform(ground): made)
         return attack_texts(ground), ground.of(Examination), current_run()
 
     return attack
