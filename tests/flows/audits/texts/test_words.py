@@ -64,7 +64,8 @@ def attacked(tmp_path):
         )
         ground = examined(settings, tmp_path, trust_case.put_classes(), held)
         if oracle:
-            ground = with_results(ground, trust=lambda made=TRUST.perform(ground): made)
+            opinion = TRUST.perform(ground)
+            ground = with_results(ground, trust=lambda: opinion)
         return attack_texts(ground), ground.of(Examination), current_run()
 
     return attack
