@@ -58,6 +58,26 @@ def test_a_training_that_comes_second_is_not_behind_a_thousand_partitions(engine
     assert overtaken <= 25  # not the hundred that were left
 
 
+def test_calls_of_a_higher_priority_go_before_those_that_were_submitted_earlier(engine: DaskEngine) -> None:
+    done: list[Outcome] = []
+    begun = threading.Event()
+
+    def work() -> None:
+        last = (Call(n, f"nap, partition {n + 1} of 6", does.nap, (n, 1.0), priority=-1) for n in range(6))
+        for outcome in engine.run(last):
+            done.append(outcome)
+            begun.set()
+
+    first = threading.Thread(target=work, daemon=True)
+    first.start()
+    assert begun.wait(60)
+    list(engine.run(calls(does.nap, 1, 0.01)))
+    before = len(done)
+    first.join(60)
+    assert len(done) == 6
+    assert before <= 4  # all six were submitted before it
+
+
 def test_what_is_submitted_is_bounded_over_all_runs_and_folds(engine: DaskEngine) -> None:
     most, over = [0], threading.Event()
 

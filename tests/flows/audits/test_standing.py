@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
 import pytest
 
+from assay.flows.audit import run_kinds
+from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import ALONG, SUBJECTS, clashes
 from assay.flows.audits.table import KINDS, in_running_order
+from assay.flows.kind import AuditKind, Ground, Measurements
 from assay.flows.pipeline import Pipeline, pipeline_model
+from assay.infra.errors import RunError
 
 WEAKLY = {"network": "small-cnn", "train": {}, "train_on": "weak"}
 
@@ -27,6 +36,50 @@ def pipeline(**subject: object) -> Pipeline:
 def test_subjects_wait_for_curation_only_where_they_learn_from_it() -> None:
     assert SUBJECTS.below(pipeline(network="small-cnn", train={})) == ("data",)
     assert SUBJECTS.below(pipeline(**WEAKLY)) == ("data", "curation")
+
+
+class Pair:
+    """A pipeline of two audits, of which the second asks later for what the first gives."""
+
+    def __init__(self, oracle: Callable[[Ground], Any], attack: Callable[[Ground], Any]) -> None:
+        def asked(_pipeline: object) -> bool:
+            return True
+
+        later = {"stands_on": ("oracle",), "asks_later": ("oracle",)}
+        self.kinds = (AuditKind("oracle", asked, oracle), AuditKind("attack", asked, attack, **later))
+
+    def asked(self, _settings: object) -> None:
+        return None
+
+
+def test_an_audit_that_asks_later_does_not_wait_until_it_asks(make_run: Any, tmp_path: Path) -> None:
+    begun, said = threading.Event(), Measurements()
+
+    def oracle(_ground: Ground) -> Measurements:
+        assert begun.wait(20)
+        return said
+
+    def attack(ground: Ground) -> Measurements:
+        begun.set()
+        assert ground.results["oracle"]() is said
+        return Measurements()
+
+    with make_run(at_once=2):
+        made = run_kinds(cast(Pipeline, Pair(oracle, attack)), tmp_path, cast(Data, None))
+    assert list(made) == ["oracle", "attack"]
+
+
+def test_where_the_audit_failed_that_it_asks_for_it_goes_on_without(make_run: Any, tmp_path: Path) -> None:
+    def oracle(_ground: Ground) -> Measurements:
+        raise RunError("The oracle is out.")
+
+    def attack(ground: Ground) -> Measurements:
+        assert ground.results["oracle"]() is None
+        return Measurements()
+
+    with make_run() as run:
+        assert list(run_kinds(cast(Pipeline, Pair(oracle, attack)), tmp_path, cast(Data, None))) == ["attack"]
+    assert [str(failure) for failure in run.failures] == ["The oracle is out."]
 
 
 def test_the_order_is_followed_after_everything_that_is_done_to_subjects() -> None:
