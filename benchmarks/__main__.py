@@ -30,6 +30,7 @@ NAMES = (
     "near_duplicates",
     "looking",
     "worker_memory",
+    "image_predictions",
     "at_once",
     "fleet",
     "simulated_night",
