@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.errors import RunError, Stopped, called_without_secrets
@@ -59,12 +59,18 @@ def one_thread() -> None:
     """Hold this process, and those it starts, to one numeric thread each, libraries already loaded included."""
     os.environ.update(ONE_EACH)
     if "numpy" in sys.modules or "torch" in sys.modules:
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)
+        _pools(len(sys.modules)).limit(limits=1)
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
+
+
+@lru_cache(maxsize=1)
+def _pools(_modules: int) -> Any:
+    """The pools of threads of what is loaded by now; they are looked for, for 4 ms, when more modules are."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 Slot = Literal["CPU", "GPU"]

@@ -99,8 +99,12 @@ class _Workers(SpecCluster):  # type: ignore[misc]  # Dask has no types
             super()._update_worker_status(op, msg)
 
 
-_UNPROFILED = {"distributed": {"worker": {"profile": {"enabled": False}}}}
-"""Dask's profiler looks at every thread a hundred times a second."""
+_WORKERS_HERE = {
+    "scheduler": {"worker-saturation": 1.0},  # a worker has one call, and blame falls on it alone
+    # Dask looks at every thread a hundred times a second, at its loops fifty times, and at the system twice.
+    "worker": {"profile": {"enabled": False}},
+    "admin": {"tick": {"interval": "1s"}, "system-monitor": {"interval": "5s"}},
+}
 
 
 def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
@@ -109,7 +113,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     A worker, also one that is started again, imports the `libraries` before it takes its first call.
     """
     workers_go_without_main()
-    security = Security.temporary()
+    security, config = Security.temporary(), dask.config.merge(dask.config.config, {"distributed": _WORKERS_HERE})
     common = {"host": LOOPBACK, "protocol": "tls://", "security": security, "dashboard": False}
     worker = common | {
         "worker_class": WorkerWithoutHTTP,
@@ -117,7 +121,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "memory_limit": memory_of(settings.memory),
         "silence_logs": logging.CRITICAL,
         "death_timeout": START_SECONDS,
-        "config": dask.config.merge(dask.config.config, _UNPROFILED),
+        "config": config,
         "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
     wanted = dask_processes.first_imports(libraries)
@@ -133,8 +137,7 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         for member in local_crew(settings)
     }
     scheduler = {"cls": SchedulerWithoutHTTP, "options": common | {"port": 0, "allowed_failures": settings.retries}}
-    one_call_per_worker = {"distributed.scheduler.worker-saturation": 1.0}  # blame falls on it alone
-    with dask.config.set(one_call_per_worker), _deaf_to_interrupts():
+    with dask.config.set(config), _deaf_to_interrupts():
         try:
             return _Workers(
                 scheduler=scheduler, workers=workers, security=security, silence_logs=logging.CRITICAL, name="assay"

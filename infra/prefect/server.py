@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import gc
 import hmac
 import json
 import logging
@@ -446,6 +447,7 @@ def state_folder() -> Path:
 def main(listening: int) -> None:
     """Serve on this socket, which the parent opened, until told to stop, or until standard input ends."""
     threading.Thread(target=_end_with_parent, name="assay-lifeline", daemon=True).start()
+    gc.set_threshold(10_000)  # of what importing makes, nothing is garbage: 700 take half a second longer
     import uvicorn
     from prefect.server.api.server import create_app
     from prefect.settings import PREFECT_SERVER_API_AUTH_STRING, PREFECT_UI_ENABLED

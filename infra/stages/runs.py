@@ -53,9 +53,7 @@ _scope: ContextVar[_Scope | None] = ContextVar("assay_scope", default=None)
 def next_position() -> Position:
     """The position of what is declared now: after all that the same branch has declared so far."""
     scope = _scope.get()
-    if scope is None:
-        return ()
-    return (*scope.position, next(scope.numbers))
+    return () if scope is None else (*scope.position, next(scope.numbers))
 
 
 def current_position() -> Position:

@@ -18,7 +18,16 @@ from assay.infra.stages.partition_work import Tallied
 from assay.infra.stages.partitions import collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.attacks.texts.noise import EVERY_KIND, NEWS, NOISE, ORIGINAL, SEVERITY, answers_under_noise, group_of
+from assay.tasks.attacks.texts.noise import (
+    EVERY_KIND,
+    NEWS,
+    NOISE,
+    ORIGINAL,
+    SEVERITY,
+    Answered,
+    answers_under_noise,
+    group_of,
+)
 from assay.tasks.defenses.comparison import (
     CLEAN,
     NONE,
@@ -183,21 +192,6 @@ def measure_text_defences(
     of_id = groups_by_id(samples)
     truth = dict(zip(known["id"].to_pylist(), codes_known(known, names).tolist(), strict=True))
 
-    def under_noise(called: str, predicted: Artifact[Predictions]) -> Iterator[Answers]:
-        """The answers at the highest severity: to every kind of noise, and wrong where any kind made them wrong."""
-        rows = collect(noisy[called], ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
-        answers = answers_under_noise(rows, collect(predicted, ["id", "predicted"]), known)
-        last = max(answer.condition.severity for answer in answers)
-        ids = known["id"].to_pylist()
-        highest = [answer for answer in answers if answer.condition.severity == last]
-        for answer in highest:
-            yield answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called)
-        if len(highest) > 1:
-            worst, right = highest[0].predicted, np.array([truth[sample] for sample in ids])
-            for answer in reversed(highest):  # so that of several wrong answers the first stands
-                worst = np.where(answer.predicted != right, answer.predicted, worst)
-            yield answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False)
-
     def answers_of(model: str) -> list[Answers]:
         clean = collect(predictions[model], ["id", "predicted"])
         said_clean = clean["predicted"].to_numpy().astype(np.int64)
@@ -205,7 +199,9 @@ def measure_text_defences(
         for called, table in attacked.get(model, {}).items():
             trials.append(attacked_texts(called, collect(table, ["id", "predicted", "attacked"]), truth))
         for called, predicted in said.get(model, {}).items():
-            trials += under_noise(called, predicted)
+            rows = collect(noisy[called], ["id", ORIGINAL, NOISE, SEVERITY, NEWS])
+            said_noisy = answers_under_noise(rows, collect(predicted, ["id", "predicted"]), known)
+            trials += _at_the_highest_severity(called, said_noisy, truth)
         return [given.grouped(of_id) for given in trials]
 
     answers = {model: answers_of(model) for model in predictions}
@@ -232,6 +228,19 @@ def measure_text_defences(
             findings += gain_findings(trials[control_of(defence)], after, over, own, significance, test)
     say(f"{name} · {_concluded(findings)}")
     return write_table(findings_table(findings), into=Findings)
+
+
+def _at_the_highest_severity(called: str, answers: Sequence[Answered], truth: Mapping[str, int]) -> Iterator[Answers]:
+    """The answers to every kind of noise at the highest severity, and wrong where any kind made them wrong."""
+    last = max(answer.condition.severity for answer in answers)
+    ids, highest = list(truth), [answer for answer in answers if answer.condition.severity == last]
+    for answer in highest:
+        yield answers_to_texts(answer.condition.group, ids, answer.predicted, truth, attack=called)
+    if len(highest) > 1:
+        worst, right = highest[0].predicted, np.array(list(truth.values()))
+        for answer in reversed(highest):  # so that of several wrong answers the first stands
+            worst = np.where(answer.predicted != right, answer.predicted, worst)
+        yield answers_to_texts(group_of(EVERY_KIND, last), ids, worst, truth, attack=called, given=False)
 
 
 def _concluded(findings: Sequence[Finding]) -> str:

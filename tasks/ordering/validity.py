@@ -135,7 +135,9 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     sample is moved: each piece draws its share of what is left of the group, by the hypergeometric law.
     """
     dealt_right, dealt_known = np.tile(ordered.hits, (orders, 1)), np.tile(ordered.known, (orders, 1))
-    for group in _cut_groups(ordered):
+    cut = np.flatnonzero(ordered.cuts < ordered.last)
+    for first in np.unique(ordered.first[cut]):  # only ties that cuts go through are dealt anew
+        group = cut[ordered.first[cut] == first]
         strata, sizes, right, gold = _pieces(ordered, group)
         hits = _deal(np.full(orders, right.sum()), np.tile(sizes, (orders, 1)), generator)
         misses = _deal(np.full(orders, (gold - right).sum()), sizes - hits, generator)
@@ -146,12 +148,6 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     measured = (known > 0).all(axis=0)
     rho = np.nan_to_num(spearman_rows(accuracy[:, measured]).rho) if measured.any() else np.zeros(1)
     return float(rho.min()), float(rho.max())
-
-
-def _cut_groups(ordered: Ordered) -> list[Counts]:
-    """The ties that cuts go through, each as the cuts (their numbers) inside it: only these are dealt anew."""
-    through = np.flatnonzero(ordered.cuts < ordered.last)
-    return [through[ordered.first[through] == first] for first in np.unique(ordered.first[through])]
 
 
 def _pieces(ordered: Ordered, group: Counts) -> tuple[Counts, Counts, Counts, Counts]:

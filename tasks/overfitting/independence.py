@@ -86,9 +86,7 @@ def samples_needed(sigma: float, span: float, gap: float, delta: float) -> int:
 
 def _root(linear: float, square: float, gap: float) -> float:
     """The s ≥ 0 with square·s² + linear·s = gap, without the cancellation of the school formula."""
-    if gap == 0:
-        return 0.0
-    return 2 * gap / (linear + sqrt(linear**2 + 4 * square * gap))
+    return 0.0 if gap == 0 else 2 * gap / (linear + sqrt(linear**2 + 4 * square * gap))
 
 
 def _unbiased(n: int, sigma: float) -> float:
@@ -355,9 +353,7 @@ def exact_p(orbits: Orbits) -> float:
 def exact_gap(chances: npt.NDArray[np.float64], alpha: float) -> float:
     """The smallest mean of the T_i that the exact test finds significant, given |E| / |O| of every orbit; 1 if none."""
     significant = np.flatnonzero(_at_most(chances) <= alpha)
-    if not len(significant):
-        return 1.0
-    return float((chances.sum() - significant[-1]) / len(chances))
+    return float((chances.sum() - significant[-1]) / len(chances)) if len(significant) else 1.0
 
 
 def orbit_records(orbits: Orbits, subject: str, bound: Bound, alpha: float, test_set: str) -> list[Record]:
