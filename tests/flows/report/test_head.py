@@ -104,7 +104,7 @@ QUESTIONS = {
         "first-night": "At ε = 2/255 the strongest attack leaves net right on 40 % [34, 46]; net+standard keeps 76 %",
         "reviews-night": "The attack a2t changes the answer of small-bert on 71 % [50, 86] of the texts",
         "breast-cancer": "Not asked: attacks",
-        "spam-night": "The attack a2t changes the answer of small-bert on 25 % [13, 42] of the texts",
+        "spam-night": "The attack guided changes the answer of small-bert on 4 % [1, 18] of the texts",
         "digits-overfitting": "Not asked: defenses",
     },
     "can the attack be trusted?": {
@@ -133,7 +133,7 @@ QUESTIONS = {
         "reviews-night": "Train small-bert longer or on more samples",
         "breast-cancer": "Audit more samples (evaluation.limit, or more data)",
         "spam-night": "four times as many would halve it",
-        "digits-overfitting": "Audit 1 826 samples in place of 900",
+        "digits-overfitting": "Audit 1 355 samples in place of 900",
     },
     "which samples should a person look at?": dict.fromkeys(FIVE, "lesion-7 called benign, in truth malignant"),
 }
