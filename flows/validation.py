@@ -207,9 +207,7 @@ def fraction(text: str) -> float | None:
     (True, None, None)
     """
     match = _FRACTION.fullmatch(text)
-    if match is None or float(match[2]) == 0:
-        return None
-    return float(match[1]) / float(match[2])
+    return None if match is None or float(match[2]) == 0 else float(match[1]) / float(match[2])
 
 
 def _converted(value: object, errors: Sequence[ErrorDetails], tags: Collection[str]) -> tuple[object, bool]:

@@ -75,36 +75,38 @@ def asked_about(images: pa.Table, shown: str, eps: float, ids: frozenset[str]) -
     return rows_with_ids(rows, ids=ids)
 
 
-def pictures_partition(
-    images: pa.Table,
+@dataclass(frozen=True)
+class Seen:
+    """What is looked into: one image, in one circumstance. It takes a second or a minute, until attributions add up."""
+
+    shown: str
+    sample: str
+
+
+def pictures_of(
+    piece: Seen,
     *,
+    few: Mapping[str, pa.Table],
+    eps: Mapping[str, float],
     inspected: InspectedSubject,
-    shown: str,
-    eps: float,
     truths: Mapping[str, Truth],
-    ids: frozenset[str],
 ) -> pa.Table:
-    """A row per picture of those images of a partition that are among the ids: the image, and what is seen in it."""
-    rows = asked_about(images, shown, eps, ids)
-    if rows.num_rows == 0:
-        return DiagnosticImages.schema.empty_table()
-    model = inspected.model()
-    pictures = []
-    for sample, pixels in zip(rows["id"].to_pylist(), pixels_of(rows), strict=True):
-        truth, probabilities = truths[sample], model.predict(pixels[None], [sample])[0]
-        about: dict[str, Any] = {
-            "id": sample,
-            "subject": inspected.name,
-            "shown": shown,
-            "eps": eps,
-            "said": int(probabilities.argmax()),
-            "probabilities": probabilities.tolist(),
-            "gold": truth.gold if truth.gold >= 0 else None,
-            "labels": None if truth.labels is None else list(truth.labels),
-        }
-        image = torch.from_numpy(pixels).to(model.device)
-        pictures += [about | picture for picture in _pictures(inspected, model, image, truth, about["said"])]
-    return pa.Table.from_pylist(pictures, schema=DiagnosticImages.schema)
+    """A row per picture: the image, and what is seen in it. `few` are the images looked at, by circumstance."""
+    model, truth = inspected.model(), truths[piece.sample]
+    [pixels] = pixels_of(rows_with_ids(few[piece.shown], ids=frozenset({piece.sample})))
+    probabilities = model.predict(pixels[None], [piece.sample])[0]
+    about: dict[str, Any] = {
+        "id": piece.sample,
+        "subject": inspected.name,
+        "shown": piece.shown,
+        "eps": eps.get(piece.shown, 0.0),
+        "said": int(probabilities.argmax()),
+        "probabilities": probabilities.tolist(),
+        "gold": truth.gold if truth.gold >= 0 else None,
+        "labels": None if truth.labels is None else list(truth.labels),
+    }
+    pictures = _pictures(inspected, model, torch.from_numpy(pixels).to(model.device), truth, about["said"])
+    return pa.Table.from_pylist([about | picture for picture in pictures], schema=DiagnosticImages.schema)
 
 
 def features_partition(

@@ -29,11 +29,13 @@ from assay.tasks.diagnostics.inspection import (
     CLEAN,
     TRAIN,
     InspectedSubject,
+    Seen,
     Truth,
+    asked_about,
     draw_images,
     draw_samples,
     features_partition,
-    pictures_partition,
+    pictures_of,
     truths_of,
 )
 from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, count_answers, pair_findings
@@ -100,10 +102,13 @@ def look_inside(
     inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
     sources: Sources = {CLEAN: chosen, **images}
     known = {sample: truths[sample] for sample in ids}
-    look = partial(map_partitions, pictures_partition, into=DiagnosticImages, inspected=inspected, truths=known)
-    tables = _in_each(look, "part", sources, eps, dict.fromkeys(sources, ids))
+    few = _in_each(_few_of, "few", sources, eps, dict.fromkeys(sources, ids))
+    seen = [Seen(shown, sample) for shown, rows in few.items() for sample in rows["id"].to_pylist()]
+    parts: Artifact[DiagnosticImages] = map_pieces(
+        pictures_of, seen, into=DiagnosticImages, name="part", few=few, eps=eps, inspected=inspected, truths=known
+    )
     say(f"{inspected.name} · {len(ids)} images, {', '.join(sources)}")
-    return write_table(pa.concat_tables(tables.values()), into=DiagnosticImages)
+    return write_table(collect(parts, None), into=DiagnosticImages)
 
 
 @stage(version=1, title="embed layers", draws=True, gpu=True)
@@ -165,6 +170,11 @@ def _in_each(
         shown: collect(look(source, name=f"{name}-{at}", shown=shown, eps=eps.get(shown, 0.0), ids=ids[shown]), None)
         for at, (shown, source) in enumerate(sources.items())
     }
+
+
+def _few_of(source: Artifact[Any], *, shown: str, **which: Any) -> Any:
+    kind = Samples if shown == CLEAN else AdversarialImages
+    return map_partitions(asked_about, source, into=kind, shown=shown, **which)
 
 
 def embed_layer(

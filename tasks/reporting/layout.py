@@ -113,9 +113,7 @@ def _plain(value: object) -> str:
     """A value between tabs: numbers in full, nothing where there is none."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "" if value is None else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _settings(report: Report) -> Iterator[Markup]:

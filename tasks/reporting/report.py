@@ -104,9 +104,7 @@ def worst_of(verdicts: Sequence[Verdict], status: str) -> Verdict | None:
     ('a red flag', '1 of 2 gates passed', 'all is well')
     """
     bad = [line for line in verdicts if line.tone == "bad"]
-    if bad:
-        return bad[-1 if status == "gate failed" else 0]
-    return next(iter(verdicts), None)
+    return bad[-1 if status == "gate failed" else 0] if bad else next(iter(verdicts), None)
 
 
 def red_flags(findings: FindingIndex) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.attacks.pgd import FGSM
 from assay.tasks.attacks.task import attack_subject
-from assay.tasks.diagnostics.inspection import InspectedSubject, Truth, pictures_partition
+from assay.tasks.diagnostics.inspection import InspectedSubject, Seen, Truth, pictures_of
 from assay.tasks.diagnostics.page import InsideSubject, values_of
 from assay.tasks.diagnostics.page import page as page_of
 from assay.tasks.diagnostics.settings import Diagnostics
@@ -136,7 +136,8 @@ def test_of_a_cropped_subject_the_window_that_it_sees_is_shown_and_nothing_is_st
         subject = replace(SUBJECT, settings=SUBJECT.settings.model_copy(update={"crop": crop}))
         table = pa.table({"id": ["a", "b"], **image_columns(images)})
         look = InspectedSubject(subject, "tiny", files, SETTINGS)
-        made.append(pictures_partition(table, inspected=look, shown="clean", eps=0, truths=truths, ids=frozenset("ab")))
+        known = {"few": {"clean": table}, "eps": {}, "inspected": look, "truths": truths}
+        made.append(pa.concat_tables(pictures_of(Seen("clean", sample), **known) for sample in "ab"))
     assert made[1]["height"].to_pylist() == made[0]["height"].to_pylist()
     for whole, window in zip(*(table.to_pylist() for table in made), strict=True):
         np.testing.assert_allclose(values_of(window), values_of(whole), atol=1e-5)
