@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -323,7 +324,10 @@ _DEFAULTS = ONE_EACH | {
 
 def prepare_environment() -> None:
     """Set what is not set yet, and mask the secrets that are; call it before numpy, torch or prefect are imported."""
-    for name, value in _DEFAULTS.items():
+    cpuinfo = Path("/proc/cpuinfo")
+    # On Intel's processors MKL gives a row of a batch other last bits at another place, unless it is told not to.
+    steady = cpuinfo.is_file() and "GenuineIntel" in cpuinfo.read_text(encoding="utf-8")
+    for name, value in (_DEFAULTS | ({"MKL_CBWR": "AUTO,STRICT"} if steady else {})).items():
         os.environ.setdefault(name, value)
     strip_environment()
     register_environment()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.data.catalog import is_masked
 from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
-from assay.infra.storage.artifacts import Artifact, Manifest, RunRecord, StageRecord
+from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.settings import ORIGINS, share_in_words
 from assay.tasks.reporting.numerals import in_bytes, percent, plural
@@ -407,7 +407,10 @@ def least_time(store: Store, record: RunRecord) -> LeastTime | None:
             ends.append(began + stage.seconds)
             inputs = digests_in(manifest.ingredients["arguments"])
             after = frozenset(made_by[digest] for digest in inputs if digest in made_by)
-            steps[number] = Step(stage.title, after, _least(manifest), manifest.cpu_seconds)
+            computed = {part.files: part.cpu_seconds for part in manifest.parts if not part.taken_from}.values()
+            # A stage takes at least its own processor time and that of its slowest partition.
+            least = max(0.0, manifest.cpu_seconds - sum(computed)) + max(computed, default=0.0)
+            steps[number] = Step(stage.title, after, least, manifest.cpu_seconds)
         made_by |= {output["digest"]: number for output in stage.outputs.values()}
     if not steps or not record.slots:
         return None
@@ -445,9 +448,3 @@ def most_awaited(steps: Mapping[int, Step], slots: int) -> tuple[float, tuple[st
     for number, (seconds, titles) in chains(steps).items():
         awaited.append((seconds, titles, sum(steps[later].work for later in waiting[number])))
     return max(awaited, key=lambda chain: chain[0] + chain[2] / max(1, slots))
-
-
-def _least(manifest: Manifest) -> float:
-    """A stage's own processor time and that of its slowest partition."""
-    parts = [part.cpu_seconds for part in {part.files: part for part in manifest.parts}.values() if not part.taken_from]
-    return max(0.0, manifest.cpu_seconds - sum(parts)) + max(parts, default=0.0)

@@ -16,7 +16,7 @@ from assay.infra.engines.dask_processes import WorkerWithoutHTTP
 from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
 from assay.infra.engines.devices import cuda_devices
 from assay.infra.errors import InputError, RunError
-from assay.infra.masking import ONE_EACH
+from assay.infra.masking import ONE_EACH, prepare_environment
 
 _LOST = "worker-handle-scheduler-connection-broken"  # Dask's word for why a worker left
 _PAUSE_SECONDS = 1.0
@@ -41,6 +41,7 @@ def run_worker(
     devices = cuda_devices() if gpu else []
     if gpu and not devices:
         raise InputError("assay worker --gpu: this machine shows no CUDA device (nvidia-smi lists none)")
+    prepare_environment()
     quiet()
     one_thread()
     env = ONE_EACH | OF_C_LIBRARY | {"CUDA_VISIBLE_DEVICES": devices[0] if devices else ""}

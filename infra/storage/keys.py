@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +60,8 @@ def processor_here() -> str:
         made = maker(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
         made = platform.processor() or "unknown"
-    return f"{platform.machine()} {widest} {made}"
+    # MKL computes on it as this variable says (`prepare_environment`).
+    return f"{platform.machine()} {widest} {made} {os.environ.get('MKL_CBWR', '')}".rstrip()
 
 
 def processor_of(profile: str) -> str:
