@@ -153,9 +153,12 @@ def test_trades_is_the_published_loss_from_the_same_start():
     theirs = published_trades(network, given.images, given.targets, start, 0.04, 0.1, 4, 6.0)
     ours = trades(TRADES(eps=(0.1,), steps=4, step_size=0.04), SEEDS)(given)
     assert ours.loss.item() == pytest.approx(theirs.item(), rel=1e-4)
-    gradients = [torch.autograd.grad(loss, list(given.model.network.parameters())) for loss in (ours.loss, theirs)]
-    for own, published in zip(*gradients, strict=True):
-        torch.testing.assert_close(own, published, atol=1e-4, rtol=1e-2)
+    weights = list(given.model.network.parameters())
+    own, published = (
+        torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights)]) for loss in (ours.loss, theirs)
+    )
+    # A pixel whose gradient is next to nothing may step the other way: 0.008. Of β = 5.7 it would be 0.016.
+    assert (own - published).norm() < 0.012 * published.norm()
 
 
 class Normalized(torch.nn.Module):
