@@ -159,13 +159,12 @@ def _degenerate(result: Result) -> list[str]:
 
 
 _SIX = [_six_networks(row) for row in published.XU_TABLE_4]
+_ALL_SIX = Source("all six", {"lesions-depth": XU_DATA["lesions"]}, _SIX, XU_BECAUSE, remarks=_with_depth)
 XU = (
     paper_table("xu-1", [_attacked(subject) for subject in published.XU_TABLE_1]),
     paper_table("xu-2", [_attacked(subject) for subject in published.XU_TABLE_2]),
     paper_table("xu-3", [_flips(row) for row in published.XU_TABLE_3]),
-    paper_table(
-        "xu-4", [Source("all six", {"lesions-depth": XU_DATA["lesions"]}, _SIX, XU_BECAUSE, remarks=_with_depth)]
-    ),
+    paper_table("xu-4", [_ALL_SIX]),
     paper_table("xu-5", [_defended(subject) for subject in published.XU_TABLE_5]),
 )
 
