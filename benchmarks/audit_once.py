@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from assay.flows.audit import audit
 from assay.flows.configuration.loading import load_project
 from assay.infra.engines.opening import open_engine
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 from assay.infra.prefect.server import PrefectServer, prefect_api
 from assay.infra.settings import Compute
 from assay.infra.stages.runs import Conductor, Run

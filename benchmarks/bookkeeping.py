@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Classes
 from assay.infra.engines.opening import open_engine
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 from assay.infra.settings import Compute
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.stages.stage import stage, write_table

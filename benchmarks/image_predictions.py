@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import argparse
 import io
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from claims import claim, tell
-from memory_watch import MemoryWatch
+from processes import assay
 
 BLOCK, MEASURED = 50_000, range(6)
 KINDS = {"scan": pa.string(), "diagnosis": pa.string(), "answer": pa.string(), "site": pa.string(), "png": pa.binary()}
@@ -84,17 +81,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_images(Path(folder) / "images.parquet", rows)
         (Path(folder) / "pipelines.yaml").write_text(PIPELINES.format(workers=options.workers))
-        began = time.perf_counter()
-        run = subprocess.Popen(
-            [sys.executable, "-m", "assay.flows.cli", "run", "images"], cwd=folder, stdout=subprocess.DEVNULL
-        )
-        with MemoryWatch(run.pid) as watch:
-            code = run.wait()
-        seconds = time.perf_counter() - began
-        if code:
-            raise SystemExit(f"the run ended with {code}")
-    peaks = {"flow_mb": watch.peaks("flow")[0], "worker_mb": watch.peaks("worker")[0]}
-    tell(claim("predictions of images from a column", [seconds], unit="s", rows=rows, workers=options.workers, **peaks))
+        done = assay("run", "images", "--config", str(Path(folder) / "pipelines.yaml"))
+    peaks = {"flow_mb": done.peaks.peaks("flow")[0], "worker_mb": done.peaks.peaks("worker")[0]}
+    tell(
+        claim("predictions of images from a column", [done.wall], unit="s", rows=rows, workers=options.workers, **peaks)
+    )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from memory_watch import MemoryWatch
+from processes import python
 
 FUNCTIONS, SEED = 60, 0
 LABELERS = ("majority", "snorkel")
@@ -25,30 +22,10 @@ LABELERS = ("majority", "snorkel")
 def curation(rows: int, partitions: int, workers: int, memory: str = "2GiB", *further: str) -> dict[str, object]:
     """What the chain took and made on so many rows, over an empty store that is thrown away afterwards."""
     with tempfile.TemporaryDirectory() as store:
-        command = [
-            sys.executable,
-            str(Path(__file__)),
-            "--rows",
-            str(rows),
-            "--partitions",
-            str(partitions),
-            "--workers",
-            str(workers),
-            "--memory",
-            memory,
-            "--store",
-            store,
-            *further,
-        ]
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-        )
-        with MemoryWatch(process.pid) as watch:
-            answer, _ = process.communicate()
-        if process.returncode:
-            raise SystemExit(f"the chain on {rows} rows ended with code {process.returncode}")
-        found: dict[str, object] = json.loads(answer.splitlines()[-1])
-        return found | {"worker_peaks_mb": watch.peaks("worker"), "flow_peak_mb": watch.peaks("flow")[0]}
+        sizes = ("--rows", str(rows), "--partitions", str(partitions), "--workers", str(workers), "--memory", memory)
+        done = python(Path(__file__).name, *sizes, "--store", store, *further)
+    found: dict[str, object] = json.loads(done.output.splitlines()[-1])
+    return found | {"worker_peaks_mb": done.peaks.peaks("worker"), "flow_peak_mb": done.peaks.peaks("flow")[0]}
 
 
 def main() -> None:
@@ -64,7 +41,7 @@ def main() -> None:
     parser.add_argument("--labelers", nargs="+", default=LABELERS)
     parser.add_argument("--to", choices=("labels", "validity", "test"), default="validity", help="where the chain ends")
     options = parser.parse_args()
-    from assay.infra.masking import prepare_environment
+    from assay.infra.environment import prepare_environment
 
     prepare_environment()
     print(json.dumps(_run(options)))

@@ -22,7 +22,7 @@ from claims import claim, tell
 
 from assay.infra.engines.calls import Call
 from assay.infra.engines.opening import open_engine
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 from assay.infra.settings import Compute
 from assay.infra.stages.branches import Branch, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import map_pieces

@@ -24,7 +24,7 @@ from planted_curation import LABELERS, chain
 
 from assay.infra.engines.calls import Call, Outcome
 from assay.infra.engines.opening import SerialEngine
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 from assay.infra.settings import Compute
 from assay.infra.stages.runs import Run
 from assay.infra.storage import folders

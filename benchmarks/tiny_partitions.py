@@ -33,7 +33,7 @@ import pyarrow as pa
 from assay.data.schemas import Classes, Samples
 from assay.infra.engines.calls import Call
 from assay.infra.engines.opening import open_engine
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 from assay.infra.settings import Compute
 from assay.infra.stages.partitions import Reuse, map_partitions, map_pieces, reduce_partitions
 from assay.infra.stages.runs import Run

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import ContractResults
 from assay.infra.engines.calls import process_state
+from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
-from assay.infra.masking import prepare_environment
 
 WHOLE_UP_TO = 1 << 18
 """Tables up to so many rows are checked whole; of larger ones a seeded sample of that size is: Great Expectations looks

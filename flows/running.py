@@ -21,8 +21,8 @@ from assay.flows.report.ledger import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance
+from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
-from assay.infra.masking import prepare_environment
 from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect

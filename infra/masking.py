@@ -1,5 +1,5 @@
 """Text without secrets: wherever one stands, as it is or encoded, the name of its environment variable stands
-instead; and the environment that heavy libraries start in (one thread each, no telemetry).
+instead.
 
 A secret is recognised by its letters, each of which may be written as URLs, JSON, HTML or Python write it, and in
 base64; also one that somebody cut off after its first letters. What passes through here: the messages of our errors,
@@ -20,7 +20,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -294,40 +293,3 @@ def mask_complaints() -> None:
 
     sys.excepthook, threading.excepthook = print_masked, in_thread
     warnings.formatwarning = lambda *args, **kwargs: mask(warned(*args, **kwargs))
-
-
-# One BLAS and Torch thread per process: two on busy cores cost twenty times, and change the last bits of results.
-ONE_EACH = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR")}
-ONE_EACH["VECLIB_MAXIMUM_THREADS"] = "1"
-_DEFAULTS = ONE_EACH | {
-    "TOKENIZERS_PARALLELISM": "false",
-    # No telemetry, anywhere.
-    "DO_NOT_TRACK": "1",
-    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-    "GX_ANALYTICS_ENABLED": "False",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    # A server that does not answer is asked twice, not for an hour.
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
-    # Prefect's log lines go to its server, where its UI shows them; the terminal is ours.
-    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
-    # 500 is what its server says while its database restarts, 503 while that is busy: it is asked again after 2, 4, 8 …
-    # seconds, for two minutes. Prefect's own minute is too short on processors that have other work.
-    "PREFECT_CLIENT_RETRY_EXTRA_CODES": "500",
-    "PREFECT_CLIENT_MAX_RETRIES": "6",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-}
-
-
-def prepare_environment() -> None:
-    """Set what is not set yet, and mask the secrets that are; call it before numpy, torch or prefect are imported."""
-    cpuinfo = Path("/proc/cpuinfo")
-    # On Intel's processors MKL gives a row of a batch other last bits at another place, unless it is told not to.
-    steady = cpuinfo.is_file() and "GenuineIntel" in cpuinfo.read_text(encoding="utf-8")
-    for name, value in (_DEFAULTS | ({"MKL_CBWR": "AUTO,STRICT"} if steady else {})).items():
-        os.environ.setdefault(name, value)
-    strip_environment()
-    register_environment()

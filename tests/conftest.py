@@ -12,7 +12,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from assay.infra.masking import prepare_environment
+from assay.infra.environment import prepare_environment
 
 prepare_environment()
 

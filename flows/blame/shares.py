@@ -21,8 +21,8 @@ from assay.flows.nights.notify import worst_changes
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings, finding_in_words, value_in_words
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
 from assay.flows.report.records import find_run, open_store
+from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError
-from assay.infra.masking import prepare_environment
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord

@@ -167,7 +167,7 @@ def verify(
     from secrets import randbelow
 
     from assay.flows.evidence.recompute import code_in, recompute
-    from assay.infra.masking import prepare_environment
+    from assay.infra.environment import prepare_environment
     from assay.infra.terminal import open_progress
 
     prepare_environment()

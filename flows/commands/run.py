@@ -167,7 +167,7 @@ def reproduce(
 def _scheduled(config: str) -> Project:
     """The project, before Prefect is imported: no telemetry and one thread, for us and for the runs that start here."""
     from assay.flows.configuration.loading import load_usable
-    from assay.infra.masking import prepare_environment
+    from assay.infra.environment import prepare_environment
 
     prepare_environment()
     project, refused = load_usable(config, own=True)

@@ -31,7 +31,6 @@ from assay.flows.report.gates import require_baselines
 from assay.infra.engines.devices import require_gpu_here
 from assay.infra.engines.opening import engine_for_plan
 from assay.infra.errors import InputError, RunError, error_text
-from assay.infra.masking import prepare_environment
 from assay.infra.stages.branches import Plan, PlannedStage
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
@@ -82,7 +81,6 @@ def walk_plan(
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
-    prepare_environment()  # the processor's name in a key holds how MKL computes
     planned, compute, store, silent = Plan(), project.compute, Store(project.store).look(), SilentProgress()
     engine = partial(engine_for_plan, compute)
     run = Run(

@@ -25,8 +25,8 @@ from assay.flows.notifiers.choice import NotSentError, done_within
 from assay.flows.pipeline import Mlflow, OpenLineage
 from assay.flows.report.comparison import flat_settings
 from assay.flows.report.records import digests_in
+from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError, RunError, reason_of, require_library
-from assay.infra.masking import prepare_environment
 from assay.infra.storage.artifacts import Manifest, RunRecord
 from assay.infra.storage.network import require_usable, secret_from
 from assay.infra.storage.store import Store

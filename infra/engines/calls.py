@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
+from assay.infra.environment import ONE_EACH
 from assay.infra.errors import RunError, Stopped, called_without_secrets
-from assay.infra.masking import ONE_EACH
 from assay.infra.storage.keys import refuse_mismatch, versions_here
 from assay.infra.user_code.supervision import supervised
 

@@ -26,8 +26,8 @@ from assay.infra.engines import dask_processes
 from assay.infra.engines.calls import OF_C_LIBRARY
 from assay.infra.engines.dask_processes import SchedulerWithoutHTTP, WorkerWithoutHTTP, workers_go_without_main
 from assay.infra.engines.devices import local_crew
+from assay.infra.environment import ONE_EACH
 from assay.infra.errors import InputError, RunError, SettingError
-from assay.infra.masking import ONE_EACH
 from assay.infra.settings import Compute
 
 LOOPBACK = "127.0.0.1"

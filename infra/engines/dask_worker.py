@@ -15,8 +15,8 @@ from assay.infra.engines.dask_engine import WORKER_WAIT_SECONDS
 from assay.infra.engines.dask_processes import WorkerWithoutHTTP
 from assay.infra.engines.dask_start import CONNECT_SECONDS, LOOPBACK, memory_of, quiet
 from assay.infra.engines.devices import cuda_devices
+from assay.infra.environment import ONE_EACH, prepare_environment
 from assay.infra.errors import InputError, RunError
-from assay.infra.masking import ONE_EACH, prepare_environment
 
 _LOST = "worker-handle-scheduler-connection-broken"  # Dask's word for why a worker left
 _PAUSE_SECONDS = 1.0

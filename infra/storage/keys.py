@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel
 
+from assay.infra.environment import mkl_mode, prepare_environment
 from assay.infra.errors import RunError
 from assay.infra.settings import Settings
 from assay.infra.storage.artifacts import Artifact, Files, Kind, Table
@@ -48,8 +48,8 @@ def versions_here() -> Mapping[str, str]:
 
 @cache
 def processor_here() -> str:
-    """The processor's architecture and widest instruction set, as NumPy sees them, and which one it is
-    ("x86_64 AVX512_ICL AuthenticAMD 26.2").
+    """The processor's architecture and widest instruction set, as NumPy sees them, which one it is
+    ("x86_64 AVX512_ICL AuthenticAMD 26.2"), and on Intel's how MKL computes.
 
     Instructions alone do not say it: on two machines that had the same ones, and the same libraries, quantiles of a
     beta differed in their last bits.
@@ -60,8 +60,8 @@ def processor_here() -> str:
         made = maker(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     except OSError:
         made = platform.processor() or "unknown"
-    # MKL computes on it as this variable says (`prepare_environment`).
-    return f"{platform.machine()} {widest} {made} {os.environ.get('MKL_CBWR', '')}".rstrip()
+    prepare_environment()
+    return f"{platform.machine()} {widest} {made} {mkl_mode()}".rstrip()
 
 
 def processor_of(profile: str) -> str:

@@ -14,8 +14,9 @@ from quoted_secrets import SECRETS, encodings
 from repository import ROOT
 
 from assay.infra import masking
+from assay.infra.environment import prepare_environment
 from assay.infra.errors import InputError, MaskedError, RunError, called_without_secrets, error_text
-from assay.infra.masking import mask, mask_page, masked_in, prepare_environment, register, register_address
+from assay.infra.masking import mask, mask_page, masked_in, register, register_address
 from assay.infra.storage.network import register_secret, secret_addresses, secret_from
 
 
