@@ -38,6 +38,7 @@ from typing import IO, Any
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.masking import register
+from assay.infra.prefect.tables import make_tables
 from assay.infra.terminal import quietened
 
 Message = MutableMapping[str, Any]
@@ -238,7 +239,7 @@ class PrefectServer:
             environment.pop(theirs, None)
         listening = self._socket.fileno()
         # Safe path: a folder of the user's with a `types.py` in it must not become a part of Prefect.
-        command = [sys.executable, "-P", "-m", "assay.infra.prefect.server", str(listening)]
+        command = [sys.executable, "-P", "-m", "assay.infra.prefect.server", str(listening), str(self._database)]
         with self._log.open("wb") as log:
             # The server gets a process group of its own: Ctrl-C goes to us, and we stop it when the run has ended.
             self._process = subprocess.Popen(
@@ -444,9 +445,10 @@ def state_folder() -> Path:
     return Path(named) if named else Path(base) / "assay"
 
 
-def main(listening: int) -> None:
+def main(listening: int, database: Path) -> None:
     """Serve on this socket, which the parent opened, until told to stop, or until standard input ends."""
     threading.Thread(target=_end_with_parent, name="assay-lifeline", daemon=True).start()
+    make_tables(database)
     gc.set_threshold(10_000)  # of what importing makes, nothing is garbage: 700 take half a second longer
     import uvicorn
     from prefect.server.api.server import create_app
@@ -472,4 +474,4 @@ def _end_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Path(sys.argv[2]))
