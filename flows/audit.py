@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def audit(pipeline: Pipeline, folder: Path) -> Audit:
     if run.is_night:
         run.ingredients.count_from(folder)
     run.masked = pipeline.masked
-    data = run_kind(DATA, pipeline, folder, {})  # no branch, since nothing stands without it
+    data = run_kind(DATA, Ground(pipeline, folder), {})  # no branch, since nothing stands without it
     ground = Ground(pipeline, folder, run_kinds(pipeline, folder, data))
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]
@@ -85,15 +85,16 @@ def run_kinds(pipeline: Pipeline, folder: Path, data: Data, only: Collection[str
     with branches_joined():
         for kind in in_running_order(asked):
             there = {DATA.name: data, **branches}
-            below = {name: there[name] for name in kind.below(pipeline) if name in there}
-            below |= {name: branches[name].outcome for name in kind.asks_later if name in below}
+            later = {name: branches[name].outcome for name in kind.asks_later if name in branches}
+            below = {name: there[name] for name in kind.below(pipeline) if name in there and name not in later}
             after = {name: branches[name] for name in kind.after if name in branches}
-            branches[kind.name] = start_branch(kind.name, run_kind, kind, pipeline, folder, after, **below)
+            ground = Ground(pipeline, folder, later=later)
+            branches[kind.name] = start_branch(kind.name, run_kind, kind, ground, after, **below)
     results = {DATA.name: data, **branch_outcomes(branches)}
     return {kind.name: results[kind.name] for kind in pipeline.kinds if kind.name in results}
 
 
-def run_kind(kind: AuditKind[Any], pipeline: Pipeline, folder: Path, after: Mapping[str, Any], **below: Any) -> Any:
+def run_kind(kind: AuditKind[Any], ground: Ground, after: Mapping[str, Any], **below: Any) -> Any:
     """The result of one kind of audit, on the results of those below it, and those it comes after that came through."""
     with plugin_scope(kind.identity):
-        return kind.perform(Ground(pipeline, folder, {**below, **after}))
+        return kind.perform(replace(ground, results={**below, **after}))

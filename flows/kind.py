@@ -267,6 +267,8 @@ class Ground:
     pipeline: AuditRequest
     folder: Path
     results: Mapping[str, Any] = field(default_factory=dict)
+    later: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    """By name, what waits for the audits that it asks later for and gives their results."""
 
     def of(self, result: type[T]) -> T:
         """The result of that type; the audit says in `stands_on` whose it is."""
@@ -280,6 +282,11 @@ class Ground:
     def maybe(self, result: type[T]) -> T | None:
         """The result of that type, where the audit that gives it was asked for."""
         return next((made for made in self.results.values() if isinstance(made, result)), None)
+
+    def awaited(self, result: type[T]) -> T | None:
+        """The result of that type of an audit in `asks_later`, once that audit is over; None where it failed."""
+        over = (wait() for wait in self.later.values())
+        return next((made for made in over if isinstance(made, result)), None)
 
 
 @dataclass(frozen=True)
@@ -377,8 +384,7 @@ class AuditKind(Generic[R]):
     only_if: Mapping[str, Callable[[AuditRequest], bool]] = field(default_factory=dict)
     """Of these, those whose results it takes only in pipelines of which this holds."""
     asks_later: Collection[str] = ()
-    """Of those it stands on, the ones it does not wait for: it is handed a function that waits and gives the result, or
-    None where that audit failed."""
+    """Of those it stands on, the ones it does not wait for: their results are there once it asks (`ground.awaited`)."""
     after: tuple[str, ...] = ()
     """The audits that it waits for and whose results it takes where they came through; it goes on without them."""
     measures: tuple[Measured, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -89,8 +89,7 @@ class WordAudit(Challenged[TextAttack, Measurements]):
 def attack_texts(ground: Ground) -> WordAudit:
     """Attack the texts of every classifier; defend each against that, and attack the defended ones alike."""
     examination = ground.of(Examination)
-    texts = Texts(ground, examination, ground.results.get("trust", lambda: None))
-    return challenge(texts, examination.of("classifier"), WordAudit)
+    return challenge(Texts(ground, examination), examination.of("classifier"), WordAudit)
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,6 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
 
     ground: Ground
     examination: Examination
-    trust: Callable[[], TrustAudit | None]
-    """What the oracle says, once it has; only an attack that it guides waits for it."""
 
     @property
     def attacks(self) -> Sequence[AnyTextAttack]:
@@ -157,7 +154,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
         if not TEXT_ATTACKS.of(attack).guided:
             return find_neighbours(samples, training, *subject.model, resolved)
         oracle = self.ground.pipeline.asked(Trust)
-        opinions = {} if (trust := self.trust()) is None else trust.opinions.get(subject.name, {})
+        opinions = {} if (trust := self.ground.awaited(TrustAudit)) is None else trust.opinions.get(subject.name, {})
         asked = attack.explainer if isinstance(attack, Guided) else None
         explainer = asked or (oracle.explainers[0] if oracle is not None else None)
         if oracle is None or explainer is None or explainer not in opinions:

@@ -26,6 +26,7 @@ from assay.flows.blame.hybrids import lay_out
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.evidence.bundle import Bundle
 from assay.flows.evidence.statements import MANIFEST, finding_row
+from assay.flows.kind import Ground
 from assay.flows.pipeline import Pipeline, pipeline_model, pipeline_of_record
 from assay.flows.report.ledger import checksum_of
 from assay.flows.report.records import artifacts_of
@@ -141,7 +142,7 @@ def _run(
     pipeline = _pipeline_of(record.settings, folder)
     opened = partial(open_engine, compute, progress.notice)
     with Run(record.pipeline, store, opened, progress, seed=record.seed, compute=compute, aside=True) as run:
-        if run_kind(DATA, pipeline, folder, {}).samples.digest not in {
+        if run_kind(DATA, Ground(pipeline, folder), {}).samples.digest not in {
             handle.digest for handle in artifacts_of(record, "Samples")
         }:
             raise InputError("The data here are not those of the run: name the folder that they lie in with --data.")

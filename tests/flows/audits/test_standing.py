@@ -61,7 +61,7 @@ def test_an_audit_that_asks_later_does_not_wait_until_it_asks(make_run: Any, tmp
 
     def attack(ground: Ground) -> Measurements:
         begun.set()
-        assert ground.results["oracle"]() is said
+        assert ground.awaited(Measurements) is said
         return Measurements()
 
     with make_run(at_once=2):
@@ -74,7 +74,7 @@ def test_where_the_audit_failed_that_it_asks_for_it_goes_on_without(make_run: An
         raise RunError("The oracle is out.")
 
     def attack(ground: Ground) -> Measurements:
-        assert ground.results["oracle"]() is None
+        assert ground.awaited(Measurements) is None
         return Measurements()
 
     with make_run() as run:

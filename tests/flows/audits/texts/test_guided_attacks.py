@@ -7,10 +7,12 @@ guidance itself does. Of the first it must hold that guided is not behind; the s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from grounds import examined, with_results
+from grounds import examined
 from planted_reviews import put_classes, put_reviews
 from repository import ROOT
 
@@ -52,7 +54,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
     held_out = hold_out(put_reviews(seed, 0.75), pipeline.evaluation)
     ground = examined(pipeline, PIPELINES.parent, put_classes(), held_out)
     opinion = TRUST.perform(ground)
-    audit = attack_texts(with_results(ground, trust=lambda: opinion))
+    audit = attack_texts(replace(ground, later={"trust": lambda: opinion}))
     assert current_run().failures == []
     attacked = audit.attacked["small-bert"]
     tables = {name: collect(made.attacked, ["id", "status", "changed"]) for name, made in attacked.items()}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import replace
 
 import pytest
 import trust_case
-from grounds import examined, ground_of_page, pipeline_of, with_results
+from grounds import examined, ground_of_page, pipeline_of
 from ruamel.yaml import YAML
 
 from assay.flows.audits.challenge import outcomes_of_challenge
@@ -65,7 +66,7 @@ def attacked(tmp_path):
         ground = examined(settings, tmp_path, trust_case.put_classes(), held)
         if oracle:
             opinion = TRUST.perform(ground)
-            ground = with_results(ground, trust=lambda: opinion)
+            ground = replace(ground, later={"trust": lambda: opinion})
         return attack_texts(ground), ground.of(Examination), current_run()
 
     return attack
