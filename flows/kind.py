@@ -261,6 +261,18 @@ R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True)
+class BySubject(Generic[R]):
+    """What an audit made of each subject that came through, by its name."""
+
+    subjects: Mapping[str, R]
+
+    @property
+    def findings(self) -> list[Artifact[Findings]]:
+        """What was measured, subject by subject."""
+        return [findings for made in self.subjects.values() for findings in made.findings]
+
+
+@dataclass(frozen=True)
 class Ground:
     """What an audit stands on: the pipeline, the folder that its paths start from, and the results of other audits."""
 

@@ -11,7 +11,7 @@ from assay.data.schemas import Certified, CoOccurrence, DiagnosticImages, Findin
 from assay.flows.audits.data import classes_of
 from assay.flows.audits.images_flow import AttackOnImages, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
-from assay.flows.kind import AuditRequest, Ground, of_type
+from assay.flows.kind import AuditRequest, BySubject, Ground, of_type
 from assay.infra.stages.branches import branch_outcomes, start_branch, start_each, subflow
 from assay.infra.stages.partitions import collect
 from assay.infra.storage.artifacts import Artifact
@@ -46,16 +46,8 @@ class Inspection:
     findings: tuple[Artifact[Findings], ...]
 
 
-@dataclass(frozen=True)
-class Inspections:
-    """What was seen inside the subjects, by their names."""
-
-    subjects: Mapping[str, Inspection]
-
-    @property
-    def findings(self) -> list[Artifact[Findings]]:
-        """What was measured inside."""
-        return [findings for subject in self.subjects.values() for findings in subject.findings]
+class Inspections(BySubject[Inspection]):
+    """What was seen inside the subjects."""
 
 
 @subflow("diagnostics")

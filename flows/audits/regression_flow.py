@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +10,7 @@ from assay.data.schemas import Findings, PredictedNumbers, Samples
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import of_numbers
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables
+from assay.flows.kind import SAMPLES, BySubject, Ground, Handles, Outcomes, Tables
 from assay.infra.stages.branches import branch_outcomes, start_each, subflow
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.settings import Ordering
@@ -32,20 +32,12 @@ class Regressed:
     """What one subject predicts of the audited samples, and how good that is."""
 
     predictions: Artifact[PredictedNumbers]
-    findings: Artifact[Findings]
+    findings: tuple[Artifact[Findings], ...]
     audited: Artifact[Samples]
 
 
-@dataclass(frozen=True)
-class Regressions:
-    """The subjects that came through, by name."""
-
-    subjects: Mapping[str, Regressed]
-
-    @property
-    def findings(self) -> list[Artifact[Findings]]:
-        """What was measured."""
-        return [subject.findings for subject in self.subjects.values()]
+class Regressions(BySubject[Regressed]):
+    """The subjects that predict numbers."""
 
 
 @subflow("regression")
@@ -71,7 +63,7 @@ def measure_one(ground: Ground, subject: Subject) -> Regressed:
     about = (column, subject.interval, subject.name, ordering, significance)
     noisy = {f"{amount:g}": predict_under_noise(samples, files, resolved, amount) for amount in subject.noise}
     findings = measure_numbers(samples, predictions, curated, intervals, curation.clusters, *about, noisy)
-    return Regressed(predictions, findings, samples)
+    return Regressed(predictions, (findings,), samples)
 
 
 def outcomes(ground: Ground, made: Regressions) -> Iterator[Outcomes]:

@@ -16,7 +16,7 @@ from assay.data import schemas
 from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.subjects import learners, of_tables
-from assay.flows.kind import SAMPLES, Ground, Handles, Outcomes, Tables, codes
+from assay.flows.kind import SAMPLES, BySubject, Ground, Handles, Outcomes, Tables, codes
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_each, subflow
 from assay.infra.stages.partitions import collect
@@ -180,21 +180,13 @@ class MeasuredSubject:
     """The samples that it was measured on as they are, where that was not along the order."""
 
 
-@dataclass(frozen=True)
-class TableSubjects:
-    """The subjects that came through, by name."""
-
-    subjects: Mapping[str, MeasuredSubject]
+class TableSubjects(BySubject[MeasuredSubject]):
+    """The subjects of tables, and how good they are along the order."""
 
     @property
     def predictions(self) -> dict[str, Artifact[schemas.Predictions]]:
         """What each subject says of all samples."""
         return {name: subject.predictions for name, subject in self.subjects.items()}
-
-    @property
-    def findings(self) -> list[Artifact[schemas.Findings]]:
-        """How good they are along the order."""
-        return [findings for subject in self.subjects.values() for findings in subject.findings]
 
 
 @subflow("subjects on tables")
