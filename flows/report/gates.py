@@ -544,29 +544,21 @@ def _weighed(result: GateResult, past: Past) -> GateResult:
 
 def require_baselines(project: Project, pipeline: str, store: Store) -> None:
     """Raises where a gate is held against a run that is not there, or that has no such finding."""
-    wrong = [
-        trouble
-        for at, gate in enumerate(project.pipelines[pipeline].gates)
-        for trouble in _baseline_troubles(project, pipeline, at, gate, store)
-    ]
+    wrong = list[str]()
+    for at, gate in enumerate(project.pipelines[pipeline].gates):
+        if gate.against in (None, LAST_PASSED, ACCEPTED):
+            continue
+        place = project.lines.place(("pipelines", pipeline, "gates", at, "against"))
+        try:
+            run = store.run(str(gate.against))
+            (alone,) = judge([gate], findings_of(store, run))
+            why = f"in run {run.id}: {alone.sentence}" if alone.finding is None else ""
+        except InputError as error:
+            why = str(error)
+        if why:
+            wrong.append(f"{place}: gates.{at}.against: {gate.against!r} — {why}")
     if wrong:
         raise InputError("\n".join(wrong))
-
-
-def _baseline_troubles(project: Project, pipeline: str, at: int, gate: Gate, store: Store) -> Iterable[str]:
-    if gate.against in (None, LAST_PASSED, ACCEPTED):
-        return
-    where = (
-        f"{project.lines.place(('pipelines', pipeline, 'gates', at, 'against'))}: gates.{at}.against: {gate.against!r}"
-    )
-    try:
-        run = store.run(str(gate.against))
-        (alone,) = judge([gate], findings_of(store, run))
-    except InputError as error:
-        yield f"{where} — {error}"
-        return
-    if alone.finding is None:
-        yield f"{where} — in run {run.id}: {alone.sentence}"
 
 
 _COMMANDS = {"failed": "error", "not asked": "error", "warned": "warning", "inconclusive": "warning"}
