@@ -91,12 +91,8 @@ def _tried(url: str, secret: str, message: Message, body: bytes, seconds: float)
         if 300 <= error.code < 400:
             return f"it answered with a redirect ({error.code}), and none is followed: name the last address", False
         return f"it answered {error.code}", error.code >= 500 or error.code in _BUSY
-    except TimeoutError:
-        return f"no answer within {seconds:.0f} s", True
-    except urllib.error.URLError as error:
-        return _reason(error.reason, seconds), True
     except (OSError, http.client.HTTPException) as error:
-        return _reason(error, seconds), True
+        return _reason(error.reason if isinstance(error, urllib.error.URLError) else error, seconds), True
 
 
 def _reason(reason: object, seconds: float) -> str:
