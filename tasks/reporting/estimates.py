@@ -21,7 +21,7 @@ from assay.tasks.reporting.parts import (
 from assay.tasks.statistics.clusters import Integers, kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import share
 
 
 def estimate(finding: Finding | None, *, counted: bool = True) -> Estimate | None:
@@ -33,10 +33,7 @@ def estimate(finding: Finding | None, *, counted: bool = True) -> Estimate | Non
 
 def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | None:
     """So many of n as a cell, with Wilson's 95 % interval; None of nothing."""
-    if not n:
-        return None
-    (low,), (high,) = wilson([hits], [n])
-    return Estimate(hits / n, float(low), float(high), n if counted else None)
+    return estimate(share("", hits, n), counted=counted)
 
 
 def series_of(
