@@ -233,28 +233,22 @@ def label_and_order(voted: Voted, labeler: str) -> LabelerBranch:
     """Label with one labeler, order by each approach that is asked for, and measure whether the order is adverse: ours,
     and with `compare` the paper's three others."""
     samples, settings = voted.data.samples, voted.ordering
-    wanted = APPROACHES if settings is not None and settings.compare else (OURS,)
-    choices: tuple[Functions, ...] = ("panel", "all")  # without pruning, the panel is all functions
-    ours, ordered, measured, judged = None, None, list[MeasuredOrder](), list[Artifact[schemas.Findings]]()
+    ours = weak_labels(voted, labeler, "panel")  # without pruning, the panel is all functions
+    if settings is None:
+        return LabelerBranch(ours, None, (), ())
+    intervals = bound_confidence(ours.labels, settings)
+    ordered, judged = order_samples(voted, intervals, settings, labeler)
+    ordering, measured = ordered.intervals, list[MeasuredOrder]()
+    wanted = APPROACHES if settings.compare else (OURS,)
+    choices: tuple[Functions, ...] = ("panel", "all") if settings.compare else ("panel",)
     for functions in choices:
+        if functions == "all":
+            intervals = bound_confidence(weak_labels(voted, labeler, "all").labels, settings)
         approaches = [approach for approach in wanted if approach.functions == functions]
-        if not approaches:
-            continue
-        labelled = weak_labels(voted, labeler, functions)
-        is_ours = functions == OURS.functions
-        ours = labelled if is_ours else ours
-        if settings is None:
-            continue
-        intervals = bound_confidence(labelled.labels, settings)
-        if is_ours:
-            ordered, rivals = order_samples(voted, intervals, settings, labeler)
-            judged += rivals
-        assert ordered is not None, "the panel comes first"
-        ordering, clusters = ordered.intervals, voted.clusters[functions]
+        clusters = voted.clusters[functions]
         scored = [(ordering if approach is OURS else intervals, approach.name) for approach in approaches]
         measured += [measure_ordering(scores, samples, settings, name, labeler) for scores, name in scored]
         judged += [judge_order(scores, ordering, samples, clusters, settings, name, labeler) for scores, name in scored]
-    assert ours is not None, "ours is among the approaches always"
     return LabelerBranch(ours, ordered, tuple(measured), tuple(judged))
 
 
