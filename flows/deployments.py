@@ -85,11 +85,11 @@ def serve(project: Project, file: Path) -> None:
     """Stay, and run each pipeline on its schedule; a night that still runs makes the next one skip, not pile up."""
     from prefect import serve as serve_deployments
 
-    from assay.flows.nights.notify import Watch
+    from assay.flows.nights.notify import nights_watched
 
     scheduled = deployments_of(project, file)
     os.environ[SERVED] = json.dumps({each.name: each.parameters for each in scheduled})
-    with _api() as link, Watch(project, lambda text: echo(text, err=True)):
+    with _api() as link, nights_watched(project, lambda text: echo(text, err=True)):
         echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
         if link is not None:
             echo(f"Prefect's UI: open {link.as_uri()} in a browser; nobody else can read that file.")

@@ -295,36 +295,33 @@ _AT_ONCE = 1000
 """So many missed nights are noted in one look; after a long sleep with many of them, the next look goes on."""
 
 
-class Watch:
-    """A thread that looks at the store now and then, as long as the schedules are served."""
+@contextmanager
+def nights_watched(project: Project, say: Callable[[str], None], tick: float = TICK) -> Iterator[None]:
+    """Within the block a thread looks at the store now and then: as long as the schedules are served."""
+    over = threading.Event()
 
-    def __init__(self, project: Project, say: Callable[[str], None], tick: float = TICK) -> None:
-        self._project, self._say, self._tick = project, say, tick
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="assay-watch", daemon=True)
-        self._complaint = ""
-
-    def __enter__(self) -> Watch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(2.0)  # a delivery that is under way is left behind: it is due again next time
-
-    def _keep(self) -> None:
+    def watch() -> None:
+        complaint = ""
         while True:
             try:
-                for sentence in check_nights(reread_project(self._project), self._say):
-                    self._say(sentence)
-                self._complaint = ""
+                for sentence in check_nights(reread_project(project), say):
+                    say(sentence)
+                complaint = ""
             except Exception as error:  # noqa: BLE001 - watching must outlive a full disk and a broken file
                 words = str(error) if isinstance(error, AssayError) else type(error).__name__
-                if words != self._complaint:
-                    self._say(f"Nights are not watched just now: {words}")
-                self._complaint = words
-            if self._stop.wait(self._tick):
+                if words != complaint:
+                    say(f"Nights are not watched just now: {words}")
+                complaint = words
+            if over.wait(tick):
                 return
+
+    thread = threading.Thread(target=watch, name="assay-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(2.0)  # a delivery that is under way is left behind: it is due again next time
 
 
 def reread_project(project: Project) -> Project:

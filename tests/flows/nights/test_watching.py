@@ -14,7 +14,7 @@ from nights_on_record import FIRST, night
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.nights.history import append_to_history
-from assay.flows.nights.notify import Watch, check_nights
+from assay.flows.nights.notify import check_nights, nights_watched
 from assay.flows.report.records import missed_nights
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease
@@ -145,7 +145,7 @@ def test_watching_outlives_a_broken_file_and_ends_with_its_block(project: Projec
     night(Store(project.store).open(), 0, status="gate failed")
     project.file.write_text("pipelines: [")
     heard: list[str] = []
-    with Watch(replace(project), heard.append, tick=0.05):
+    with nights_watched(replace(project), heard.append, tick=0.05):
         deadline = time.monotonic() + 60
         while "Told by webhook: digits red" not in heard and time.monotonic() < deadline:
             time.sleep(0.02)
