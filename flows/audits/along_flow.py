@@ -47,7 +47,7 @@ def follow(ground: Ground) -> AlongTheOrder:
     """Hold every model against the order of the samples, and every defended copy against its original."""
     examination = ground.of(Examination)
     subjects = [*examination.of("network"), *examination.of("classifier")]
-    challenged = [audit for audit in (ground.maybe(Robustness), ground.maybe(WordAudit)) if audit is not None]
+    challenged = (ground.maybe(Robustness) or Robustness(), ground.maybe(WordAudit) or WordAudit())
     models = {subject.name: subject for subject in subjects}
     models |= {name: made.models[name] for made in challenged for name in made.copies}
     originals = {
@@ -77,12 +77,9 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
     order, clusters = curation.headline, curation.clusters
     if order is None or clusters is None or ordering is None:
         raise RunError(f"{model.name} cannot be measured along the order: no labeler's order came through.")
-    images, words, flips = ground.maybe(Robustness), ground.maybe(WordAudit), ground.maybe(Flips)
-    attacked = {} if images is None else images.attacked.get(model.name, {})
-    changed = {} if words is None else words.attacked.get(model.name, {})
-    answered = {
-        name: attack for name, attack in changed.items() if attack.noisy is not None and attack.answers is not None
-    }
+    attacked = (ground.maybe(Robustness) or Robustness()).attacked.get(model.name, {})
+    changed = (ground.maybe(WordAudit) or WordAudit()).attacked.get(model.name, {})
+    corrupted = (ground.maybe(Flips) or Flips()).corrupted
     return follow_subject(
         order.curated,
         order.intervals,
@@ -90,10 +87,10 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
         model.predictions,
         {name: attack.audited.attacked for name, attack in attacked.items()},
         {name: attack.attacked for name, attack in changed.items() if attack.attacked is not None},
-        {name: attack.noisy for name, attack in answered.items() if attack.noisy is not None},
-        {name: attack.answers for name, attack in answered.items() if attack.answers is not None},
+        {name: attack.noisy for name, attack in changed.items() if attack.noisy is not None},
+        {name: attack.answers for name, attack in changed.items() if attack.answers is not None},
         (ORIGINAL, SEVERITY),
-        None if flips is None or flips.corrupted is None else flips.corrupted.flips,
+        None if corrupted is None else corrupted.flips,
         model.name,
         ordering.datasets,
         ordering.undecided,

@@ -271,8 +271,8 @@ def compared_eps(pipeline: AuditRequest) -> float:
 class Flips:
     """The flips along every sequence, and how often they happen."""
 
-    corrupted: Corrupted | None
-    findings: tuple[Artifact[Findings], ...]
+    corrupted: Corrupted | None = None
+    findings: tuple[Artifact[Findings], ...] = ()
 
 
 @subflow("corruptions")
@@ -281,7 +281,7 @@ def corrupt(ground: Ground, settings: Corruptions | None) -> Flips:
     examination, settings = ground.of(Examination), settings or Corruptions()
     subjects = ground.of(Robustness).models
     if not subjects:
-        return Flips(None, ())
+        return Flips()
     audited = (examination.evaluation, examination.classes)
     files = {name: subject.files for name, subject in subjects.items()}
     resolved = {name: subject.resolved for name, subject in subjects.items()}

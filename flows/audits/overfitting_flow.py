@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from assay.data.schemas import (
     Findings,
     IndependenceTests,
-    Predictions,
     Samples,
     ShiftedWindows,
     SubjectFiles,
@@ -117,12 +116,10 @@ def compare_all(
     is asked costs a look at the test set."""
     if asked.orbit is None:
         return {}
-    tables, answered = ground.maybe(TableSubjects), dict[str, tuple[Artifact[Samples], Artifact[Predictions]]]()
-    if tables is not None:
-        answered = {name: (ground.of(Data).samples, subject.predictions) for name, subject in tables.subjects.items()}
+    tables = ground.maybe(TableSubjects) or TableSubjects({})
+    answered = {name: (ground.of(Data).samples, made) for name, made in tables.predictions.items()}
     if examination is not None:
-        subjects = (*examination.of("network"), *examination.of("classifier"))
-        answered |= {subject.name: (examination.evaluation, subject.predictions) for subject in subjects}
+        answered |= {name: (examination.evaluation, made) for name, made in examination.predictions.items()}
     each = {name: (*table, asked.orbit, asked.bound, asked.alpha, name) for name, table in answered.items()}
     return start_each("orbits of", task.compare_orbits, each)
 

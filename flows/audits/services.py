@@ -149,21 +149,21 @@ def _above_chance(
         take_attacked_texts,
     )
 
-    audit, corruptions, robustness = ground.maybe(WordAudit), ground.maybe(Flips), ground.maybe(Robustness)
+    corrupted = (ground.maybe(Flips) or Flips()).corrupted
     yield measure_chance(model.predictions, again, samples, model.name)
     significance = ground.pipeline.statistics.significance
-    if corruptions is not None and corruptions.corrupted is not None and model.resolved.settings.kind == "network":
-        flips = corruptions.corrupted.flips
+    if corrupted is not None and model.resolved.settings.kind == "network":
+        flips = corrupted.flips
         yield measure_corruptions_above_chance(flips, model.predictions, again, samples, model.name, significance)
     changed: dict[str, tuple[Artifact[Samples], Sequence[Artifact[Predictions]]]] = {}
-    for called, attack in ({} if audit is None else audit.attacked.get(model.name, {})).items():
+    for called, attack in (ground.maybe(WordAudit) or WordAudit()).attacked.get(model.name, {}).items():
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
             texts = take_attacked_texts(attack.attacked, model.resolved.settings.text)
             changed[called] = texts, [answers_about(texts, model, subject) for subject in model.resolved.asked_again()]
         elif attack.noisy is not None and attack.answers is not None:
             changed[called] = attack.noisy, [attack.answers]
     norms = {attack.called: attack.norm for attack in of_type(ground.pipeline.attacks, ImageAttack)}
-    for called, shown in ({} if robustness is None else robustness.attacked.get(model.name, {})).items():
+    for called, shown in (ground.maybe(Robustness) or Robustness()).attacked.get(model.name, {}).items():
         images = take_attacked_images(shown.audited.images, norms[called])
         changed[called] = images, [answers_about(images, model, subject) for subject in model.resolved.asked_again()]
     for called, (asked, answers) in changed.items():

@@ -151,14 +151,14 @@ def examine_one(examination: Examination, subject: Subject, ground: Ground) -> E
 
 def teacher_of(ground: Ground, subject: Subject) -> Artifact[schemas.WeakLabels]:
     """The weak labels that a subject learns from: those of the first labeler; no other stands in for it."""
-    asked, curation = ground.pipeline.asked(WeakLabelling), ground.maybe(Curation)
+    asked, labels = ground.pipeline.asked(WeakLabelling), (ground.maybe(Curation) or Curation()).labels
     labeler = "" if asked is None else asked.labelers[0]
-    if curation is None or labeler not in curation.labels:
+    if labeler not in labels:
         raise RunError(
             f"{subject.name} learns from the labels of {labeler or 'the rules'}, and there are none: see why they are "
             "missing, or set `train_on: gold`."
         )
-    return curation.labels[labeler]
+    return labels[labeler]
 
 
 def learn(resolved: ResolvedSubject, examination: Examination, training: Artifact[schemas.Samples]) -> Examined:
@@ -236,8 +236,7 @@ TRUTH = {"weak": "label", "gold": "gold"}
 
 def outcomes_of_tables(ground: Ground, result: TableSubjects) -> Iterator[Outcomes]:
     """The accuracy on D1 … DN, by weak labels and by gold; without an order, on the samples as they are."""
-    curation = ground.maybe(Curation)
-    order = None if curation is None else curation.headline
+    order = (ground.maybe(Curation) or Curation()).headline
     for name, subject in result.subjects.items():
         tables: Handles = {"predictions": subject.predictions, SAMPLES: subject.audited or ground.of(Data).samples}
         if subject.audited is not None:
