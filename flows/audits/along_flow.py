@@ -15,7 +15,7 @@ from assay.flows.audits.curation_flow import Curation
 from assay.flows.audits.data import Data
 from assay.flows.audits.images_flow import Flips, Robustness
 from assay.flows.audits.subjects_flow import Examination, Examined
-from assay.flows.audits.texts_flow import WordAudit
+from assay.flows.audits.texts_flow import WordAudit, tables_of
 from assay.flows.kind import SAMPLES, Ground, Outcomes, Tables
 from assay.infra.errors import RunError
 from assay.infra.stages.branches import branch_outcomes, start_branch, subflow
@@ -86,9 +86,9 @@ def follow_one(ground: Ground, model: Examined, copy: bool) -> Followed:
         clusters,
         model.predictions,
         {name: attack.audited.attacked for name, attack in attacked.items()},
-        {name: attack.attacked for name, attack in changed.items() if attack.attacked is not None},
-        {name: attack.noisy for name, attack in changed.items() if attack.noisy is not None},
-        {name: attack.answers for name, attack in changed.items() if attack.answers is not None},
+        tables_of(changed, "attacked"),
+        tables_of(changed, "noisy"),
+        tables_of(changed, "answers"),
         (ORIGINAL, SEVERITY),
         None if corrupted is None else corrupted.flips,
         model.name,

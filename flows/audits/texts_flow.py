@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -79,6 +80,12 @@ class TextAttack:
     measured: Artifact[Findings]
     shown: Artifact[ChangedTexts] | None
     """Examples, of the originals only."""
+
+
+def tables_of(attacks: Mapping[str, TextAttack], what: Literal["attacked", "noisy", "answers"]) -> Handles:
+    """By attack, the tables of one sort that there are: noise has no `attacked` texts, and other attacks only those."""
+    tables = {name: getattr(attack, what) for name, attack in attacks.items()}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
 class WordAudit(Challenged[TextAttack, Measurements]):
@@ -234,15 +241,9 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
         attacked = {defence: challenged.attacked.get(model.name, {}) for defence, model in compared.items()}
         gained = measure_text_defences(
             {defence: model.predictions for defence, model in compared.items()},
-            {
-                defence: {name: attack.attacked for name, attack in by_attack.items() if attack.attacked is not None}
-                for defence, by_attack in attacked.items()
-            },
-            {name: attack.noisy for name, attack in attacked[NONE].items() if attack.noisy is not None},
-            {
-                defence: {name: attack.answers for name, attack in by_attack.items() if attack.answers is not None}
-                for defence, by_attack in attacked.items()
-            },
+            {defence: tables_of(by_attack, "attacked") for defence, by_attack in attacked.items()},
+            tables_of(attacked[NONE], "noisy"),
+            {defence: tables_of(by_attack, "answers") for defence, by_attack in attacked.items()},
             self.examination.evaluation,
             self.examination.classes,
             subject.name,
