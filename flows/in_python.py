@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from assay.infra.errors import InputError
 from assay.tasks.ingest.settings import share_in_words
 
 if TYPE_CHECKING:
@@ -113,8 +112,6 @@ def audit(
     asked = project.pipeline(pipeline)
     result = run_pipeline(project, asked, seed=seed, fresh=fresh, share=sample, console=console)
     record = Store(project.store).run(result.run)
-    if result.report is None:
-        raise InputError(f"Run {result.run} has no report: it is {result.status}.")
     verdicts, gates = tuple(record.verdicts), tuple(str(gate["sentence"]) for gate in record.gates)
     return Audited(
         result.run, pipeline, result.status, verdicts, gates, result.report, project.store, result.seconds, record.share

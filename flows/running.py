@@ -47,8 +47,8 @@ class RunResult:
 
     run: str
     status: str
-    report: str | None
-    findings: str | None
+    report: str
+    findings: str
     seconds: float
     exit_code: int
 

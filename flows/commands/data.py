@@ -98,7 +98,7 @@ def audit(
     result = run_pipeline(project, project.pipeline(proposal.name), console=Console(soft_wrap=True, highlight=False))
     named = "" if file.name == "pipelines.yaml" else f" --config {file.name}"
     echo(f"Written   {file}: the next night is assay run {proposal.name}{named}")
-    if result.report and sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
+    if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
         click.launch(result.report)
     ctx.exit(result.exit_code)
 

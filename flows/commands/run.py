@@ -82,8 +82,7 @@ def run(
             console = Console(stderr=as_json, soft_wrap=True, highlight=False)
             asked = project.pipeline(name)
             result = run_pipeline(project, asked, **how, console=console)
-        plain = str | int | float | None
-        answer = {key: value if isinstance(value := getattr(result, key), plain) else str(value) for key in answer}
+        answer = {key: getattr(result, key) for key in answer}
         code = result.exit_code
     except AssayError as error:
         answer |= {"status": "refused" if error.exit_code == 2 else "broken", "error": str(error)}
