@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 
@@ -65,7 +65,7 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     if len(points) > 1:
         ends = join([ends, svg.words(width, height - 3, runs[points[-1][0]].started[:10], "tick", "end")])
     base = svg.stroke("base", 0, height - 17, width, height - 17)
-    states = [_marks(x(at), height - 17, entry) for at, entry in enumerate(runs)]
+    states = [mark for at, entry in enumerate(runs) for mark in _marks(x(at), height - 17, entry)]
     listed = "; ".join(f"{runs[at].run} {_written(headline)}" for at, headline in points[-14:])
     alt = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {listed}."
     return tag(
@@ -75,21 +75,19 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     )
 
 
-def _marks(x: float, base: float, entry: RunEntry) -> Markup:
+def _marks(x: float, base: float, entry: RunEntry) -> Iterator[Markup]:
     """A dotted line through a night that is a baseline, a triangle over one in which a gate found a change; on the base
     line a cross under one that did not end well, a ring where none came."""
-    marks = []
     if entry.accepted:
         line = svg.stroke("baseline", x, 1, x, base)
-        marks += [tag("g", tag("title", f"Baseline: {entry.accepted}"), line)]
+        yield tag("g", tag("title", f"Baseline: {entry.accepted}"), line)
     if entry.judged:
         triangle = svg.mark(x, 4, 4, "judged")
-        marks += [tag("g", tag("title", f"{entry.named}: {' '.join(entry.judged)}"), triangle)]
+        yield tag("g", tag("title", f"{entry.named}: {' '.join(entry.judged)}"), triangle)
     if status_tone(entry.status) != "good":
         cross = tag("path", d=f"M{x - 3:.1f} {base - 3:.1f}l6 6m0-6l-6 6", class_="crossed")
         shape = svg.mark(x, base, 0, "ring") if entry.status == MISSED else cross
-        marks += [tag("g", tag("title", f"{entry.named}: {entry.status}"), shape)]
-    return join(marks)
+        yield tag("g", tag("title", f"{entry.named}: {entry.status}"), shape)
 
 
 def _written(headline: Headline) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.tasks.reporting import numerals, svg
-from assay.tasks.reporting.markup import Markup, figure, join, rows_markup, tag
+from assay.tasks.reporting.markup import Markup, figure, rows_markup, tag
 from assay.tasks.reporting.numerals import measured
 from assay.tasks.reporting.parts import BarPlot, LinePlot, Panels, Scale, Series
 from assay.tasks.reporting.svg import Linear, nice_range, nice_ticks, spread_apart, whole_ticks
@@ -126,13 +126,14 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
         Linear(low, high, size.height - 46, 26),
     )
     ticks = thinned(plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, 12)}, size.x_ticks)
-    content = [frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
+    content = [*frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
     order = list(enumerate(plot.series))
     content += [_spread(series, index, frame) for index, series in order]
     content += [_line(series, index, frame) for index, series in reversed(order)]
-    content += [_point_names(series, frame) for series in plot.series]
-    content += [_names(plot.series, frame)] if named else []
-    content += [_targets(line, frame, plot) for line in plot.series if size is not NARROW and len(line.x) <= _POINTED]
+    content += [name for series in plot.series for name in _point_names(series, frame)]
+    content += _names(plot.series, frame) if named else ()
+    pointed = [series for series in plot.series if size is not NARROW and len(series.x) <= _POINTED]
+    content += [target for series in pointed for target in _targets(series, frame, plot)]
     return svg.drawing(size.width, size.height, plot.title, plot.alt, identity, *content)
 
 
@@ -154,41 +155,26 @@ def bar_drawing(plot: BarPlot, size: Size, identity: str) -> Markup:
         y = top + row * index + row / 2
         shown = name if len(name) <= room else f"{name[: room - 1]}…"
         content.append(svg.words(left - 8, y + 4, shown, "bar-name", "end"))
-        content.append(_bar(frame, y, value, below, above, plot.scale, name))
+        content += _bar(frame, y, value, below, above, plot.scale, name)
     return svg.drawing(size.width, height, plot.title, plot.alt, identity, *content)
 
 
 def _bar(
     frame: svg.Frame, y: float, value: float | None, low: float | None, high: float | None, scale: Scale, name: str
-) -> Markup:
+) -> Iterator[Markup]:
     if value is None or not measured(value):
-        return svg.words(frame.x(0) + 6, y + 4, "not measured", "tick")
+        yield svg.words(frame.x(0) + 6, y + 4, "not measured", "tick")
+        return
     zero, end = sorted((frame.x(0), frame.x(value)))
-    says = f"{name}: {_written(value, low, high, scale)}"
-    pieces = [
-        tag(
-            "rect",
-            tag("title", says),
-            class_="bar s1",
-            x=f"{zero:.1f}",
-            y=f"{y - 7:.1f}",
-            width=f"{end - zero:.1f}",
-            height=14,
-        )
-    ]
-    edge = end
-    if low is not None and high is not None and measured(low) and measured(high):
-        left, right = frame.x(low), frame.x(high)
-        pieces.append(
-            tag(
-                "path",
-                class_="bar-whisker",
-                d=f"M{left:.1f},{y - 4:.1f}v8M{left:.1f},{y:.1f}H{right:.1f}M{right:.1f},{y - 4:.1f}v8",
-            )
-        )
-        edge = max(edge, right)
-    pieces.append(svg.words(edge + 6, y + 4, numerals.scaled(value, scale), "bar-value"))
-    return join(pieces)
+    says = tag("title", f"{name}: {_written(value, low, high, scale)}")
+    left, wide = f"{zero:.1f}", f"{end - zero:.1f}"
+    yield tag("rect", says, class_="bar s1", x=left, y=f"{y - 7:.1f}", width=wide, height=14)
+    if measured(low) and measured(high):
+        start, stop = frame.x(low), frame.x(high)
+        whisker = f"M{start:.1f},{y - 4:.1f}v8M{start:.1f},{y:.1f}H{stop:.1f}M{stop:.1f},{y - 4:.1f}v8"
+        yield tag("path", class_="bar-whisker", d=whisker)
+        end = max(end, stop)
+    yield svg.words(end + 6, y + 4, numerals.scaled(value, scale), "bar-value")
 
 
 def _spread(series: Series, index: int, frame: svg.Frame) -> Markup:
@@ -216,37 +202,31 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
     return tag("g", *pieces, class_=svg.colour(index))
 
 
-def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Markup:
-    pieces = []
+def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Iterator[Markup]:
     for (x, y, low, high), name in zip(points_of(series), series.names or [""] * len(series.x), strict=True):
         if y is not None and measured(y):
             where = ", ".join(piece for piece in (name, name_of_place(plot, x)) if piece)
             says = f"{series.name}, {where}: {_written(y, low, high, plot.scale)}"
-            pieces.append(svg.target(frame.x(x), frame.y(y), says))
-    return join(pieces)
+            yield svg.target(frame.x(x), frame.y(y), says)
 
 
-def _names(series: Sequence[Series], frame: svg.Frame) -> Markup:
+def _names(series: Sequence[Series], frame: svg.Frame) -> Iterator[Markup]:
     ends = [(index, *last) for index, line in enumerate(series) if (last := _last(line)) is not None]
     places = spread_apart([frame.y(y) for _, _, y in ends], 17, frame.y.stop, frame.y.start)
-    pieces = []
     for (index, x, y), place in zip(ends, places, strict=True):
         colour, beside = svg.colour(index), frame.x.stop
         if abs(place - frame.y(y)) > 5:
-            pieces.append(svg.stroke(f"leader {colour}", frame.x(x) + 6, frame.y(y), beside + 16, place))
-        pieces.append(svg.words(beside + 20, place + 4, series[index].name, f"name {colour}"))
-    return join(pieces)
+            yield svg.stroke(f"leader {colour}", frame.x(x) + 6, frame.y(y), beside + 16, place)
+        yield svg.words(beside + 20, place + 4, series[index].name, f"name {colour}")
 
 
-def _point_names(series: Series, frame: svg.Frame) -> Markup:
+def _point_names(series: Series, frame: svg.Frame) -> Iterator[Markup]:
     """Beside each point what it is called, left of those at the right edge."""
-    pieces = []
     for x, y, name in zip(series.x, series.y, series.names or [""] * len(series.x), strict=True):
         if name and y is not None and measured(y):
             over = frame.x(x) + 8 + svg.text_width(name) > frame.x.stop + 8
             at, anchor = (frame.x(x) - 8, "end") if over else (frame.x(x) + 8, None)
-            pieces.append(svg.words(at, frame.y(y) - 6, name, "tick", anchor))
-    return join(pieces)
+            yield svg.words(at, frame.y(y) - 6, name, "tick", anchor)
 
 
 def _last(series: Series) -> tuple[float, float] | None:

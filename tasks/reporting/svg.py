@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assay.tasks.reporting.markup import Markup, join, tag
+from assay.tasks.reporting.markup import Markup, tag
 from assay.tasks.reporting.numerals import measured
 
 
@@ -142,19 +142,20 @@ class Frame:
     x: Linear
     y: Linear
 
-    def axes(self, x_ticks: Mapping[float, str], y_ticks: Mapping[float, str], x_label: str, y_label: str) -> Markup:
+    def axes(
+        self, x_ticks: Mapping[float, str], y_ticks: Mapping[float, str], x_label: str, y_label: str
+    ) -> Iterator[Markup]:
         """Horizontal hairlines with their values, a base line with its ticks, and what both axes are."""
         left, right = self.x.start, self.x.stop
-        pieces = [words(0, 13, y_label, "axis-label")]
+        yield words(0, 13, y_label, "axis-label")
         for value, name in y_ticks.items():
-            pieces.append(stroke("grid", left, self.y(value), right, self.y(value)))
-            pieces.append(words(left - 8, self.y(value) + 4, name, "tick", anchor="end"))
-        pieces.append(stroke("base", left, self.y.start, right, self.y.start))
+            yield stroke("grid", left, self.y(value), right, self.y(value))
+            yield words(left - 8, self.y(value) + 4, name, "tick", anchor="end")
+        yield stroke("base", left, self.y.start, right, self.y.start)
         for value, name in x_ticks.items():
-            pieces.append(stroke("base", self.x(value), self.y.start, self.x(value), self.y.start + 4))
-            pieces.append(words(self.x(value), self.y.start + 18, name, "tick", anchor="middle"))
-        pieces.append(words((left + right) / 2, self.height - 5, x_label, "axis-label", anchor="middle"))
-        return join(pieces)
+            yield stroke("base", self.x(value), self.y.start, self.x(value), self.y.start + 4)
+            yield words(self.x(value), self.y.start + 18, name, "tick", anchor="middle")
+        yield words((left + right) / 2, self.height - 5, x_label, "axis-label", anchor="middle")
 
 
 def drawing(width: float, height: float, title: str, description: str, identity: str, *content: Markup) -> Markup:
