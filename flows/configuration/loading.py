@@ -267,19 +267,15 @@ def _settings(document: Document, menu: Menu, folder: Path) -> Reading:
     menu = with_named(menu, document, folder)
     name_plugins(document, menu)
     mistakes = list(document.mistakes)
-    settings = None
     if not isinstance(document.value, dict):
-        if not document.mistakes:
-            there = "nothing" if document.value is None else shown(document.value)
-            mistakes.append(document.mistake((), "", f"expected a mapping with pipelines:, and found {there}"))
-    else:
-        lost = {where for where, _ in mistakes if where}
-        mistakes += _checked_names(document)
-        settings, wrong = validate(file_model(menu.kinds, menu.types, menu.notify), document, menu.presets)
-        mistakes += [
-            (where, mistake) for where, mistake in wrong if not any(where[: len(place)] == place for place in lost)
-        ]
-        mistakes += _clashing(document, {where for where, _ in mistakes}, menu)
+        there = "nothing" if document.value is None else shown(document.value)
+        unlike = document.mistake((), "", f"expected a mapping with pipelines:, and found {there}")
+        return None, menu, mistakes or [unlike]
+    lost = {where for where, _ in mistakes if where}
+    mistakes += _checked_names(document)
+    settings, wrong = validate(file_model(menu.kinds, menu.types, menu.notify), document, menu.presets)
+    mistakes += [(where, mistake) for where, mistake in wrong if not any(where[: len(each)] == each for each in lost)]
+    mistakes += _clashing(document, {where for where, _ in mistakes}, menu)
     return settings, menu, mistakes
 
 
