@@ -210,15 +210,17 @@ class LabelledBy:
 
 def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     """What every labeler made, by its name, in the order of the run; labelers that others are compared with aside."""
-    of_one = [stage for stage in record.stages if set(stage.outputs) == {"result"}]
-    by_digest = {stage.outputs["result"]["digest"]: stage for stage in of_one}
+    # Of equal results the first, since one score may be as good as another.
+    made = {output["digest"]: (stage, output) for stage in reversed(record.stages) for output in stage.outputs.values()}
     by_labeler: dict[str, LabelledBy] = {}
-    for stage in record.stages:
-        given = _stage_arguments(store, stage) if stage.stage == "order_adversarially" else {}
-        bounded = by_digest.get(given["intervals"]["digest"]) if given else None
-        labels = None if bounded is None else by_digest.get(_stage_arguments(store, bounded)["labels"]["digest"])
-        if bounded is not None and labels is not None:
-            by_labeler[str(given["labeler"])] = LabelledBy(_result_of(labels), _result_of(bounded), _result_of(stage))
+    for order in (stage for stage in record.stages if stage.stage == "order_adversarially"):
+        given = _stage_arguments(store, order)
+        stage, intervals = made[given["intervals"]["digest"]]
+        if stage.stage == "score_samples":  # by another score than the bound
+            stage, _ = made[_stage_arguments(store, stage)["intervals"]["digest"]]
+        _, labels = made[_stage_arguments(store, stage)["labels"]["digest"]]
+        handles = (Artifact[Any].from_json(output) for output in (labels, intervals, order.outputs["result"]))
+        by_labeler[str(given["labeler"])] = LabelledBy(*handles)
     return by_labeler or _never_ordered(store, record)
 
 

@@ -352,9 +352,9 @@ def _notices(report: Report) -> Markup:
 def contents(entries: Iterable[tuple[str, str, str]], title: str) -> Markup:
     """The links to sections, by their anchors and titles, with the sign of each."""
     lines = []
-    for anchor, title, tone in entries:
+    for anchor, section, tone in entries:
         mark = sign(tone, f"sign {tone.replace(' ', '-')}") if tone in SIGNS and tone != "neutral" else None
-        lines.append(tag("li", tag("a", title, href=f"#{anchor}"), mark))
+        lines.append(tag("li", tag("a", section, href=f"#{anchor}"), mark))
     return tag("nav", tag("p", title, class_="toc-title"), tag("ol", *lines), class_="toc", aria_label=title)
 
 

@@ -102,7 +102,10 @@ def test_the_answers_to_one_night_are_the_gold_of_the_next(folder: Path) -> None
     ]
 
 
-def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Path) -> None:
+@pytest.mark.parametrize("by", ["bound", "entropy"])
+def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Path, by: str) -> None:
+    config = folder / "pipelines.yaml"
+    config.write_text(config.read_text().replace("ordering: {", f"ordering: {{by: {by}, "))
     store, record = a_night(folder)
     said = export_for_labelling(store, record, N, folder / "ask", without_gold=True, text="text")
     tasks = tasks_in(folder / "ask")
@@ -131,10 +134,10 @@ def test_tasks_are_hardest_first_with_the_weak_label_and_without_gold(folder: Pa
     assert said.startswith(f"{folder / 'ask'}: 80 tasks, {decided} with a weak label, hardest by theta_l")
     assert not any("answer" in task["data"] or "gold" in task["data"] for task in tasks)
 
-    config = ElementTree.parse(folder / "ask" / "labeling.xml").getroot()
-    assert [one.get("value") for one in config.iter("Choice")] == ["ham", "spam"]
-    assert config.find("Text").attrib == {"name": "shown", "value": "$text"}  # type: ignore[union-attr]
-    assert config.find("Choices").get("toName") == "shown"  # type: ignore[union-attr]
+    interface = ElementTree.parse(folder / "ask" / "labeling.xml").getroot()
+    assert [one.get("value") for one in interface.iter("Choice")] == ["ham", "spam"]
+    assert interface.find("Text").attrib == {"name": "shown", "value": "$text"}  # type: ignore[union-attr]
+    assert interface.find("Choices").get("toName") == "shown"  # type: ignore[union-attr]
     assert all(task["data"]["text"].startswith("nice video") for task in tasks)
 
 

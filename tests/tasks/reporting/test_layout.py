@@ -232,3 +232,9 @@ def test_links_that_leave_the_folder_are_no_links(link):
 
 def test_unknown_status_has_no_colour():
     assert [status_tone(word) for word in ("done", "gate failed", "paused")] == ["good", "bad", "neutral"]
+
+
+def test_the_table_of_contents_is_named_for_what_it_is_and_not_for_its_last_section(report, parsed):
+    page = parsed(render_report(report))
+    navigations = [attributes["aria-label"] for name, attributes in page.elements if name == "nav"]
+    assert navigations[0] == "Contents"
