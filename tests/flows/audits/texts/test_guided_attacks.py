@@ -80,7 +80,7 @@ def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run,
         changed = [every[f"{one} changed"].to_numpy()[both] for one in ("guided", name)]
         print(
             f"guided {guided.mean():.3f}, {name} {other.mean():.3f}, difference {apart.value:+.3f} "
-            f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_exact:.3g}; words of the {both.sum()} both "
+            f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_value:.3g}; words of the {both.sum()} both "
             f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}"
         )
     assert min(guided.sum(), a2t.sum(), related.sum()) > 0
