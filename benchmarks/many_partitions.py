@@ -4,15 +4,18 @@
 
 Three measurements: calls and tiny partitions through a Dask scheduler of its own (`tiny_partitions`), at a tenth and
 whole, so that the tenth foretells the whole; the requests and calls of the curation chain (`store_requests`); and the
-CPU of its partitions of 100 000 × 60 (`planted_curation`). Then the sums, which docs/scale.md reads out. What is not
+CPU of its partitions of 100 000 × 60 (`planted_curation`). Then the sums, which docs/scale.md reads out, with parcels
+in the rounds that the engine would plan for so many. What is not
 measured but taken from price lists and round numbers stands in `Assumed`.
 """
 
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,7 +26,7 @@ from typing import Any
 from claims import claim, tell
 from planted_curation import FUNCTIONS, curation
 from processes import python
-from store_requests import OF
+from store_requests import OF, Exchange
 
 SAMPLES, WORKERS = 10**9, 500
 ROWS_PER_PARTITION, RANGE_ROWS = 100_000, 1 << 20  # as ingest and the sort cut them
@@ -86,34 +89,75 @@ def say_tiny(tenth: dict[str, Any], whole: dict[str, Any]) -> dict[str, float]:
     return dearest | {f"manifest_{name}": value for name, value in tenth["manifest"].items()}
 
 
-def parcel_cost(ranges: int) -> tuple[float, float]:
-    """Seconds to take one parcel out of a partition's file of so many, and the file's bytes per sample."""
+def parcel_cost(ranges: int) -> float:
+    """CPU seconds to take one parcel out of a partition's file of so many."""
+    post = _post_of(1, ranges, ROWS_PER_PARTITION // ranges * KEY_BYTES)
+    post.received(0)
+    some = range(0, ranges, max(1, ranges // 20))
+    began = time.process_time()
+    for addressee in some:
+        post.received(addressee)
+    return (time.process_time() - began) / len(some)
+
+
+def bundle_cost(side: int, parcel_bytes: int) -> float:
+    """CPU seconds for each byte that a first round puts together, from so many senders to as many addressees."""
+    from assay.infra.stages.shuffle import Square
+
+    post = _post_of(side, side, parcel_bytes)
+    began = time.process_time()
+    post.bundled(Square((0, side), (0, side)))
+    return (time.process_time() - began) / (side * side * parcel_bytes)
+
+
+def _post_of(senders: int, addressees: int, parcel_bytes: int) -> Any:
     from assay.infra.stages.shuffle import Post, parcels
     from assay.infra.storage.folders import Folder
     from assay.infra.storage.parquet import write_part
 
-    rows = ROWS_PER_PARTITION // ranges
-    with tempfile.TemporaryDirectory() as place:
-        written = write_part(Folder(place), "part", parcels(dict.fromkeys(range(ranges), os.urandom(rows * KEY_BYTES))))
-        post = Post(place, ((0, written),))
-        post.received(0)
-        began = time.process_time()
-        for addressee in range(0, ranges, max(1, ranges // 20)):
-            post.received(addressee)
-        looks = len(range(0, ranges, max(1, ranges // 20)))
-        return (time.process_time() - began) / looks, written.bytes / (rows * ranges)
+    place = tempfile.mkdtemp(prefix="assay-parcels-")
+    atexit.register(shutil.rmtree, place)
+    sent = {addressee: os.urandom(parcel_bytes) for addressee in range(addressees)}
+    return Post(place, tuple((at, write_part(Folder(place), f"part-{at}", parcels(sent))) for at in range(senders)))
 
 
-def index_bytes(opened: float, partitions: int, ranges: int) -> float:
-    """What of the files is read to find parcels in them: an entry for each of their addressees.
+@dataclass(frozen=True)
+class Asked:
+    """What one exchange asks of the store: requests, how many of them follow one another, and bytes."""
 
-    Those are ranges of the test, but for ranks, which each of two orders sends back to the partitions.
+    gets: float
+    in_turn: float
+    read: float
+    takes: float
+    puts: int = 0
+    """Those of a first round, which is in so many calls, and writes what it read."""
+    calls: int = 0
+    put_together: float = 0.0
+
+
+def parcels_asked(exchange: Exchange, samples: int, partitions: int, ranges: int, *, rounds: bool = True) -> Asked:
+    """What an exchange asks for with so many partitions and ranges, in two rounds where the engine makes two: a parcel
+    costs two requests, for the end of its file and for itself.
     """
-    from assay.infra.stages.shuffle import ENTRY_BYTES
-    from assay.tasks.ordering.ranges import SHARE
+    from assay.infra.stages.shuffle import AT_ONCE, BYTES_AT_ONCE, ENTRY_BYTES, squares
 
-    back = 2 * partitions * ranges
-    return ENTRY_BYTES * ((opened - back) * SHARE * ranges + back * partitions)
+    many = {"partition": partitions, "range": ranges}
+    senders, addressees = (many[of] * each for of, each in (exchange.senders, exchange.addressees))
+    size = exchange.bytes_a_sample * samples
+
+    def in_turn(takes: float, wanted_bytes: float) -> float:
+        return 2 * takes / max(1, min(AT_ONCE, BYTES_AT_ONCE // wanted_bytes))
+
+    wanted = squares(senders, addressees, round(size)) if rounds else []
+    if not wanted:
+        takes = exchange.reads * senders * addressees
+        read = exchange.reads * size + takes * addressees * ENTRY_BYTES
+        return Asked(2 * takes, in_turn(takes, size / senders / addressees), read, takes)
+    rows, columns = (len({getattr(square, side) for square in wanted}) for side in ("addressees", "senders"))
+    first, second = senders * rows, exchange.reads * addressees * columns
+    read = size + first * addressees * ENTRY_BYTES + exchange.reads * size + second * addressees / rows * ENTRY_BYTES
+    waits = in_turn(first, size / senders / rows) + in_turn(second, size / columns / addressees)
+    return Asked(2 * (first + second), waits, read, second, 2 * len(wanted), len(wanted), size)
 
 
 def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) -> dict[str, float]:
@@ -123,22 +167,24 @@ def requests(counts: dict[str, dict[str, float]], partitions: int, ranges: int) 
 
 def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, Any], samples: int, size: str) -> None:
     """The sums for so many samples, a claim each."""
-    from assay.infra.stages.shuffle import AT_ONCE
-
     assumed, partitions, ranges = Assumed(), -(-samples // ROWS_PER_PARTITION), -(-samples // RANGE_ROWS)
     asked = requests(counts["asked"], partitions, ranges)
-    calls = asked.pop("calls")
-    writes = sum(asked.get(kind, 0) for kind in ("PUT", "COPY", "LIST"))
-    reads = sum(asked.get(kind, 0) for kind in ("GET", "HEAD"))
-    gets = counts["asked"]["GET"]
-    for_parcels = sum(gets[of] * OF[of](partitions, ranges) for of in ("partition and range", "range and range"))
-    taken = for_parcels / 2  # its file's end, and the parcel
-    seconds_of_one, _ = parcel_cost(ranges)
-    read_again = sum(each * OF[of](partitions, ranges) for of, each in counts["bytes_more"].items())
-    read_again += index_bytes(taken, partitions, ranges)
+    exchanges = [Exchange(**exchange) for exchange in counts["exchanges"]]
+    singly, parcels = (
+        [parcels_asked(exchange, samples, partitions, ranges, rounds=rounds) for exchange in exchanges]
+        for rounds in (False, True)
+    )
+    for_parcels = sum(each.gets for each in parcels)
+    calls = asked.pop("calls") + sum(each.calls for each in parcels)
+    writes = sum(asked.get(kind, 0) for kind in ("PUT", "COPY", "LIST")) + sum(each.puts for each in parcels)
+    others = sum(asked.get(kind, 0) for kind in ("GET", "HEAD")) - sum(each.gets for each in singly)
+    read = sum(each.read for each in parcels)
+    seconds_of_one, seconds_of_byte = parcel_cost(ranges), bundle_cost(100, 2_000)
+    taking = sum(each.takes for each in parcels) * seconds_of_one
+    taking += sum(each.put_together for each in parcels) * seconds_of_byte
     cpu = _of_partitions(chain) * partitions
-    one_after_the_other = reads + writes - for_parcels * (1 - 1 / AT_ONCE)
-    waiting = one_after_the_other * assumed.request_seconds + read_again / assumed.megabytes_a_second / 1e6
+    one_after_the_other = others + writes + sum(each.in_turn for each in parcels)
+    waiting = one_after_the_other * assumed.request_seconds + read / assumed.megabytes_a_second / 1e6
     stages = len(chain["cpu"])
 
     def told(name: str, value: float, unit: str, digits: int = 6, **more: object) -> None:
@@ -150,14 +196,16 @@ def say_needs(each: dict[str, float], chain: dict[str, Any], counts: dict[str, A
     told("scheduler, one thread", calls * each["scheduler_cpu"], "s")
     told("flow, one thread", calls * each["flow_cpu"], "s")
     told("CPU of the chain, each worker", cpu / WORKERS, "s", all_hours=round(cpu / 3600, 2))
-    told("CPU of taking parcels, each worker", taken * seconds_of_one / WORKERS, "s", of_each=round(seconds_of_one, 5))
+    told("CPU of parcels, each worker", taking / WORKERS, "s", each=seconds_of_one, each_byte=seconds_of_byte)
     told("waiting for the store, each worker", waiting / WORKERS, "s")
-    told("requests", reads + writes, "", 0, by_kind={kind: round(count) for kind, count in asked.items()})
-    told("requests for parcels", for_parcels, "", 0)
-    told("read for parcels", read_again / 1e9, "GB")
+    told(
+        "requests", writes + others + for_parcels, "", 0, by_kind={kind: round(count) for kind, count in asked.items()}
+    )
+    told("requests for parcels", for_parcels, "", 0, singly=sum(each.gets for each in singly))
+    told("read for parcels", read / 1e9, "GB")
     told("dollars of writes", writes / 1e3 * assumed.dollars_per_thousand_writes, "$")
-    told("dollars of reads", reads / 1e3 * assumed.dollars_per_thousand_reads, "$")
-    told("dollars of workers", (cpu + taken * seconds_of_one + waiting) / 3600 * assumed.dollars_per_core_hour, "$")
+    told("dollars of reads", (others + for_parcels) / 1e3 * assumed.dollars_per_thousand_reads, "$")
+    told("dollars of workers", (cpu + taking + waiting) / 3600 * assumed.dollars_per_core_hour, "$")
     told("where the ranges of an order stand, in the flow", 4 * ranges * AROUND_BYTES / 1e6, "MB")
     told("a manifest", partitions * each["manifest_bytes"] / 1e6, "MB")
     told("manifests held by the flow, all stages", partitions * stages * each["manifest_held_bytes"] / 1e6, "MB")
@@ -198,8 +246,8 @@ def main() -> None:
     each = say_tiny(tenth, whole)
     for kind, by in counts["asked"].items():
         tell(claim(f"{kind} of the chain", [sum(by.values())], unit="", **by))
-    for of, each_more in counts["bytes_more"].items():
-        tell(claim(f"read more for each {of}", [each_more], unit="bytes", digits=0))
+    for exchange in counts["exchanges"]:
+        tell(claim(f"parcels of {exchange['stage']}", [exchange["bytes_a_sample"]], unit="bytes a sample", **exchange))
     name, seconds = f"CPU of a partition of {rows // 10:,} × {FUNCTIONS}, the whole chain", [_of_partitions(chain)]
     tell(claim(name, seconds, unit="s", by_stage=chain["cpu"], once=_ONCE))
     for assumed, value in asdict(Assumed()).items():

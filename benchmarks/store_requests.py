@@ -4,8 +4,9 @@
 
 The chain of `scale` runs in this process over a store that answers from memory and counts what it is asked, cut into
 more and fewer partitions, its orders sorted by more and fewer ranges. Each count is a sum over `OF`, and as many runs
-tell what there is of each. Prints one JSON object: by kind of request, and `calls`; and how many bytes more are read
-for further ranges. Files of parcels count as large ones, of which a range fetches the end and its own parcel.
+tell what there is of each. Files of parcels count as large ones, of which a range fetches the end and its own parcel.
+Prints one JSON object: by kind of request, and `calls`; and every exchange of parcels, from which `many_partitions`
+tells how often they are asked for in two rounds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
@@ -26,7 +29,10 @@ from assay.infra.engines.calls import Call, Outcome
 from assay.infra.engines.opening import SerialEngine
 from assay.infra.environment import prepare_environment
 from assay.infra.settings import Compute
+from assay.infra.stages import partitions as partitioned
+from assay.infra.stages.partition_work import POSTED
 from assay.infra.stages.runs import Run
+from assay.infra.stages.shuffle import Post
 from assay.infra.storage import folders
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
@@ -35,6 +41,8 @@ from assay.tasks.ordering import sorting
 FUNCTIONS, ROWS, FEW_ROWS = 10, 240_000, 2_400
 CUTS = ((6, 2), (6, 4), (6, 8), (12, 2), (12, 4))
 """Partitions and ranges of the runs."""
+COPRIME = (7, 3)
+"""Those of the run that tells the exchanges: what there are 3, 6 or 24 of are ranges."""
 
 OF: Mapping[str, Callable[[int, int], int]] = {
     "once": lambda _p, _r: 1,
@@ -56,7 +64,6 @@ _KINDS = {
     "cp_file": "COPY",
     "rm": "DELETE",
 }
-_READ = "bytes"
 _empty = itertools.count()
 asked: Counter[str] = Counter()
 
@@ -99,8 +106,6 @@ def _counting(name: str) -> Callable[..., Any]:
             answer = original(self, *args, **kwargs)
         finally:
             self.within.depth -= 1
-        if outermost and name == "cat_file":
-            _tally(_READ, len(answer))
         return answer
 
     return method
@@ -151,14 +156,54 @@ def coefficients(found: Mapping[tuple[int, int], Counter[str]]) -> dict[str, dic
     return told
 
 
+@dataclass
+class Exchange:
+    """What a stage's partitions sent to its ranges, or back: so many senders and addressees for each partition or each
+    range, so many bytes for each sample; how many parcels were taken, as a share of all."""
+
+    stage: str
+    senders: tuple[str, int]
+    addressees: tuple[str, int]
+    bytes_a_sample: float
+    reads: float = 0.0
+
+
+def exchanges(rows: int) -> list[Exchange]:
+    """All that the chain has, in its order."""
+    partitions, ranges = COPRIME
+    found: dict[tuple[str, str], Exchange] = {}
+    plan, received = partitioned._Step._with_post, Post.received
+
+    def for_each(many: int) -> tuple[str, int]:
+        return ("partition", 1) if many == partitions else ("range", many // ranges)
+
+    def planned(step: Any, addressees: int) -> Any:
+        constants, mark = plan(step, addressees)
+        if mark:
+            files = constants[POSTED].files
+            size = sum(file.bytes for _, file in files) / rows
+            key = (step.bench.place, mark)
+            found.setdefault(key, Exchange(step.bench.title, for_each(len(files)), for_each(addressees), size))
+            here[mark] = found[key], 1 / addressees
+        return constants, mark
+
+    def taken(post: Post, addressee: int) -> Any:
+        exchange, share = here[post.mark]
+        exchange.reads += share
+        return received(post, addressee)
+
+    here: dict[str, tuple[Exchange, float]] = {}
+    with patch.object(partitioned._Step, "_with_post", planned), patch.object(Post, "received", taken):
+        counted(partitions, ranges, rows)
+    return list(found.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few rows: whether it works")
     rows = FEW_ROWS if parser.parse_args().quick else ROWS
     requests = coefficients({cut: counted(*cut, FEW_ROWS) for cut in CUTS})
-    requests.pop(_READ)
-    read = coefficients({cut: counted(*cut, rows) for cut in CUTS})[_READ]
-    print(json.dumps({"asked": requests, "bytes_more": {of: each for of, each in read.items() if "range" in of}}))
+    print(json.dumps({"asked": requests, "exchanges": [asdict(exchange) for exchange in exchanges(rows)]}))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,9 @@ Received = Mapping[int, memoryview]
 """What a call was sent, by the number of the partition that sent it, in their order."""
 
 
-AT_ONCE, _BYTES_AT_ONCE = 16, 64 << 20
-"""So many files of a store over a network are asked for at a time, fewer large ones: a call mostly waits for them."""
+AT_ONCE, BYTES_AT_ONCE = 16, 64 << 20
+"""So many files of a store over a network are asked for at a time, as long as what is wanted of them has no more bytes:
+a call mostly waits for them."""
 
 
 class Parcels(Table):
@@ -102,8 +103,8 @@ class Post:
         folder, (first, *others) = Folder(self.store), files
         own, end = take_parcels(folder, first[1], addressees)
         yield first[0], own
-        largest = max(1, *(file.bytes for _, file in files))
-        at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(files), _BYTES_AT_ONCE // largest))
+        largest = max(file.bytes for _, file in files) / first[1].bytes * sum(map(len, own.values()))
+        at_once = 1 if folder.is_local else max(1, min(AT_ONCE, len(files), int(BYTES_AT_ONCE // max(1, largest))))
         with ThreadPoolExecutor(at_once) as readers:
             taken = readers.map if at_once > 1 else map
             yield from taken(lambda sent: (sent[0], take_parcels(folder, sent[1], addressees, end)[0]), others)

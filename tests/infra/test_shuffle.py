@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -179,9 +180,9 @@ def test_over_a_network_many_files_are_asked_for_at_once_and_come_by_sender(monk
 
 
 @pytest.mark.parametrize("place", ["memory://large", "here"])
-def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypatch, tmp_path, place):
+def test_large_parcels_and_those_of_a_folder_are_read_one_after_the_other(monkeypatch, tmp_path, place):
     sent = sent_by(3, place if "://" in place else str(tmp_path), size=1000)
-    monkeypatch.setattr(post, "_BYTES_AT_ONCE", 1000)
+    monkeypatch.setattr(post, "BYTES_AT_ONCE", 1000)
     reading, read = threading.Lock(), post.take_parcels
 
     def alone(*given, **more):
@@ -192,7 +193,16 @@ def test_large_files_and_those_of_a_folder_are_read_one_after_the_other(monkeypa
             reading.release()
 
     monkeypatch.setattr(post, "take_parcels", alone)
-    assert [bytes(part) for part in sent.received(0).values()] == [b"\0", b"\1", b"\2"]
+    assert [bytes(part) for part in sent.received(1).values()] == [b"x" * 1000] * 3
+
+
+@pytest.mark.parametrize("addressee", [0, 1])
+def test_how_many_files_are_asked_for_at_once_depends_on_what_is_wanted_of_them(monkeypatch, addressee):
+    sent, at_once = sent_by(3, f"memory://wanted-{addressee}", size=1000), []
+    monkeypatch.setattr(post, "BYTES_AT_ONCE", 1000)
+    monkeypatch.setattr(post, "ThreadPoolExecutor", lambda many: at_once.append(many) or ThreadPoolExecutor(many))
+    assert [len(part) for part in sent.received(addressee).values()] == [1000 if addressee else 1] * 3
+    assert at_once == [1 if addressee else 3]
 
 
 def test_of_a_large_file_only_what_was_sent_is_fetched(monkeypatch):
