@@ -15,12 +15,13 @@ import pickle
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import count
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.environment import ONE_EACH
@@ -287,37 +288,50 @@ class Allowance:
             )
 
 
+_Turn = tuple[tuple[float, ...], int]
+
+
 class AtMost:
-    """Lets so many callers at a time work under a key; others that come with the same key wait.
+    """Lets so many callers at a time work under a key; of others that come with the same key, the one with the most
+    `weight` is the next, and of equal ones the one that came first.
 
     `limit` is looked up anew each time, as a cluster may grow.
     """
 
     def __init__(self, limit: Callable[[], int], stop: Stop) -> None:
-        self._limit, self._stop = limit, stop
+        self._limit, self._stop, self._come = limit, stop, count()
         self._inside = Counter[Hashable]()
-        self._left = threading.Condition()
+        self._waiting: dict[Hashable, list[_Turn]] = defaultdict(list)
+        self._changed = threading.Condition()
 
     @contextmanager
-    def __call__(self, key: Hashable = None) -> Iterator[None]:
+    def __call__(self, key: Hashable = None, weight: tuple[float, ...] = ()) -> Iterator[None]:
         """The block is entered when there is room."""
-        while not self._entered(key, max(1, self._limit())):
-            self._stop.check()
+        turn = (tuple(-each for each in weight), next(self._come))
+        with self._changed:
+            self._waiting[key].append(turn)
+        try:
+            while not self._entered(key, turn, max(1, self._limit())):
+                self._stop.check()
+        finally:
+            with self._changed:
+                self._waiting[key].remove(turn)
+                self._changed.notify_all()
         try:
             yield
         finally:
-            with self._left:
+            with self._changed:
                 self._inside[key] -= 1
-                self._left.notify_all()
+                self._changed.notify_all()
 
-    def _entered(self, key: Hashable, limit: int) -> bool:
-        with self._left:
-            if self._inside[key] >= limit:
-                self._left.wait(_LOOK_SECONDS)
-            if self._inside[key] >= limit:
-                return False
-            self._inside[key] += 1
-            return True
+    def _entered(self, key: Hashable, turn: _Turn, limit: int) -> bool:
+        def is_next() -> bool:
+            return self._inside[key] < limit and min(self._waiting[key]) == turn
+
+        with self._changed:
+            entered = is_next() or (self._changed.wait(_LOOK_SECONDS) and is_next())
+            self._inside[key] += entered
+            return entered
 
 
 class Collected:

@@ -281,12 +281,12 @@ class Stage(Generic[P, R]):
         with run.one_each(f"{self.name}/{key}"):
             held = run.store.find(self.name, key)
             if held is None:
-                manifest, bench = self._computed(run, key, ingredients, args, kwargs, on_progress, shown)
+                manifest, bench = self._computed(run, key, ingredients, work, args, kwargs, on_progress, shown)
             elif run.fresh and held.run != run.id:  # beside what the store holds, which stays
                 again = keys.stage_key(ingredients | {"again": run.id})
                 writing.add(f"{self.name}/{again}")
                 run.begin(f"{self.name}/{again}")
-                manifest, bench = self._computed(run, again, ingredients, args, kwargs, on_progress, shown)
+                manifest, bench = self._computed(run, again, ingredients, work, args, kwargs, on_progress, shown)
                 manifest = run.store.settle(held, manifest, key, run.notice)
             else:
                 manifest = held
@@ -304,6 +304,7 @@ class Stage(Generic[P, R]):
         run: Run,
         key: str,
         ingredients: dict[str, Any],
+        work: keys.Work,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         on_progress: OnProgress,
@@ -311,7 +312,7 @@ class Stage(Generic[P, R]):
     ) -> tuple[Manifest, Workbench]:
         """The manifest of what the body makes now, and what making it was like; as soon as a body may work."""
         run.warm_up()
-        with run.bodies():
+        with run.bodies(weight=work.weight):
             run.allowance.require_time(self.title)
             seeds = Seeds(run.seed, self.name) if self.draws else None
             bench = Workbench(

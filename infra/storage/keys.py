@@ -276,6 +276,14 @@ class Work:
     effort: float
     """How often every row is gone over: epochs of a training, steps times ε of an attack."""
     given: tuple[Given, ...] = ()
+    learns: bool = False
+    """Whether it trains something, which is one call."""
+
+    @property
+    def weight(self) -> tuple[float, ...]:
+        """Of stages that wait for their turn the heaviest begins: a training, whose call no second worker can share,
+        before all others, and the longer one before the shorter."""
+        return self.learns, self.effort * rows_among({}, self.given)
 
     def to_json(self, rows: int) -> dict[str, Any]:
         """What a record keeps of it, with the rows that it went over."""
@@ -292,7 +300,7 @@ def work_signature(
     factors = [factor for name, factor in _amounts(described) if learns or name not in LEARNED]
     above = sorted({made_by.get(handle.digest, "") for handle in given})
     like = above[0] if "share" in arguments and len(above) == 1 else _short_hash([own, above])  # less of the same
-    return Work(like, own, float(prod(factors)), given)
+    return Work(like, own, float(prod(factors)), given, learns)
 
 
 def rows_among(rows: Mapping[str, int], given: Sequence[Given]) -> int:

@@ -292,3 +292,26 @@ def test_who_waits_for_room_gives_up_when_the_run_is_over():
         for thread in waiting:
             thread.join(10)
     assert len(ended) == 2
+
+
+def test_of_those_that_wait_for_room_the_heaviest_is_next_and_of_equal_ones_the_first():
+    bodies, entered = AtMost(lambda: 1, Stop()), []
+
+    def enter(name: str, weight: tuple[float, ...]) -> None:
+        with bodies(weight=weight):
+            entered.append(name)
+
+    waiting = []
+    with bodies(weight=(False, 0.0)):
+        for name, weight in (
+            ("short", (False, 5.0)),
+            ("long", (False, 9.0)),
+            ("training", (True, 1.0)),
+            ("late", (False, 9.0)),
+        ):
+            waiting.append(threading.Thread(target=enter, args=(name, weight), daemon=True))
+            waiting[-1].start()
+            wait_until(lambda: sum(map(len, bodies._waiting.values())) == len(waiting))
+    for thread in waiting:
+        thread.join(10)
+    assert entered == ["training", "long", "late", "short"]

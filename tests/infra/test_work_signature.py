@@ -83,3 +83,9 @@ def test_another_draw_is_the_same_work(draw: str) -> None:
         for at in (1, 2)
     )
     assert (one.like, one.own, one.effort) == (other.like, other.own, other.effort)
+
+
+def test_a_training_weighs_more_than_any_attack_and_the_longer_of_two_more_than_the_shorter() -> None:
+    attack, training = work(Attack(steps=1000)), work(Attack(epochs=1), learns=True)
+    assert training.weight > attack.weight > work(Attack()).weight
+    assert work(Attack(epochs=2), learns=True).weight > training.weight
