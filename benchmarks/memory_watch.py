@@ -44,9 +44,12 @@ class MemoryWatch:
         if process == self._root:
             return "flow"
         words = " ".join(process.cmdline())
-        if "spawn_main" in words:
+        if "spawn_main" in words or (_FORKS in words and _FORKS in " ".join(process.parent().cmdline())):
             return "worker"
-        return "server" if "prefect_server_process" in words else "other"
+        return "server" if "assay.infra.prefect.server" in words else "other"
+
+
+_FORKS = "multiprocessing.forkserver"
 
 
 def _peak(process: psutil.Process) -> int:

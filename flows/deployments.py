@@ -135,7 +135,8 @@ def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeplo
 @contextlib.contextmanager
 def _api() -> Iterator[Path | None]:
     """The user's Prefect server, or one of ours for as long as we serve, and the file that opens its UI."""
-    from assay.infra.prefect.server import PrefectServer, configured_api, environment_with, prefect_api
+    from assay.infra.environment import environment_with
+    from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 
     if configured_api() is not None:
         yield None

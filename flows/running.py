@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 from assay.data.schemas import Findings
@@ -21,6 +22,7 @@ from assay.flows.report.ledger import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance
+from assay.infra.engines.opening import open_engine, prepare_workers
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
 from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
@@ -73,19 +75,28 @@ def run_pipeline(
     check_inputs(project, pipeline, ask=True)
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
-    expected = forecast_for_record(project, pipeline, seed, share, fresh)
-    # Where everything is in the store, nobody would see the server that takes longest to start; one of the user's does.
-    theirs = configured_api()
-    orchestrated = bool(theirs or verify or is_something_left(expected))
-    server = PrefectServer().launch() if orchestrated and not theirs else None
+    server = None if configured_api() else PrefectServer()
+
+    @cache
+    def prepare() -> None:
+        """Start what takes longest; where everything is in the store, nobody would see it."""
+        if server is not None:
+            server.launch()
+        prepare_workers(project.compute, libraries_of(pipeline))
+
     try:
+        expected = forecast_for_record(project, pipeline, seed, share, fresh, found_work=prepare)
+        left = bool(verify or is_something_left(expected))
+        orchestrated = left or server is None
+        if left:
+            prepare()
         with (
             signals_as_errors(),
             _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated) as run,
         ):
             if server is not None:
                 server.notice = run.notice
-            if run_before(store, run.record) is None:
+            if left:
                 run.warm_up()
             with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)
@@ -246,8 +257,6 @@ def engine_of(project: Project, progress: Progress, libraries: Sequence[str] = (
     """A function that opens the project's engine when it is called; its workers import the libraries as they start."""
 
     def open_it() -> Engine:
-        from assay.infra.engines.opening import open_engine
-
         try:
             return open_engine(project.compute, progress.notice, libraries)
         except SettingError as error:

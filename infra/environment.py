@@ -7,6 +7,8 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from assay.infra.masking import register_environment, strip_environment
@@ -56,3 +58,17 @@ def mkl_mode() -> str:
     mode, torch = os.environ.get("MKL_CBWR", ""), sys.modules.get("torch._C")
     asked = getattr(ctypes.CDLL(torch.__file__), "mkl_serv_cbwr_get", None) if torch and "STRICT" in mode else None
     return mode if asked is None or asked(_EVERYTHING) & _STRICT else ""
+
+
+@contextmanager
+def environment_with(values: Mapping[str, str]) -> Iterator[None]:
+    """Within the block the environment of this process, and of those it starts, has these values."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

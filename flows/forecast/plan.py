@@ -78,10 +78,12 @@ def walk_plan(
     share: float = 1.0,
     fresh: bool = False,
     noted: Ingredients | None = None,
+    found_work: Callable[[], None] = lambda: None,
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
-    planned, compute, store, silent = Plan(), project.compute, Store(project.store).look(), SilentProgress()
+    planned, silent = Plan(found_work=found_work), SilentProgress()
+    compute, store = project.compute, Store(project.store).look()
     engine = partial(engine_for_plan, compute)
     run = Run(
         pipeline.name, store, engine, silent, seed=seed, compute=compute, conductor=planned, share=share, fresh=fresh
@@ -95,10 +97,16 @@ _DEAREST = 3
 
 
 def forecast_before_run(
-    project: Project, pipeline: Pipeline, seed: int = 0, *, share: float = 1.0, fresh: bool = False
+    project: Project,
+    pipeline: Pipeline,
+    seed: int = 0,
+    *,
+    share: float = 1.0,
+    fresh: bool = False,
+    found_work: Callable[[], None] = lambda: None,
 ) -> tuple[Forecast, list[str]]:
     """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
-    planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh)
+    planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh, found_work=found_work)
     records = Store(project.store).look().runs()
     known = [executed for executed in executed_stages(records) if not (fresh and executed.is_partial)]
     spent = overhead([record for record in records if record.pipeline == pipeline.name])
@@ -139,11 +147,20 @@ def head_line(expected: Forecast) -> str:
 
 
 def forecast_for_record(
-    project: Project, pipeline: Pipeline, seed: int, share: float = 1.0, fresh: bool = False
+    project: Project,
+    pipeline: Pipeline,
+    seed: int,
+    share: float = 1.0,
+    fresh: bool = False,
+    *,
+    found_work: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """What a run is expected to cost, and the sentences for its head (`said`)."""
+    """What a run is expected to cost, and the sentences for its head (`said`); `found_work` is called as soon as a
+    stage is found that the store does not hold."""
     try:
-        expected, of_budget = forecast_before_run(project, pipeline, seed, share=share, fresh=fresh)
+        expected, of_budget = forecast_before_run(
+            project, pipeline, seed, share=share, fresh=fresh, found_work=found_work
+        )
     except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
         return {"said": [f"There is no forecast: {error_text(error, masked=True)}"]}
     return forecast_as_json(expected) | {"said": [line for line in (head_line(expected), *of_budget) if line]}

@@ -4,10 +4,11 @@ They have no HTTP server, which Dask starts in every process, dashboard or not: 
 which calls are at work and where (`/info`, `/json`, `/metrics`). They do not run the script that started them again:
 Python's `spawn` imports the main script in every child, so that one which calls `audit(...)` without the line
 `if __name__ == "__main__":` would start a run in every worker of its run. And they import heavy libraries before their
-first call, which would look seconds dearer than it is, and that is another one every night.
+first call, which would look seconds dearer than it is, and that is another one every night; forks of a process that has
+imported them find them there (`start_origin` in `dask_start`).
 
-This module imports nothing but Dask: a process reads it before its environment is set, which Arrow's allocator and the
-number of numeric threads are read from when their libraries are first imported.
+This module imports nothing but Dask: a process that is no such fork reads it before its environment is set, which
+Arrow's allocator and the number of numeric threads are read from when their libraries are first imported.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -55,7 +57,7 @@ def workers_go_without_main() -> None:
     spawn.get_preparation_data = without_main
 
 
-WANTED = "ASSAY_FIRST_IMPORTS"
+WANTED, GONE = "ASSAY_FIRST_IMPORTS", "ASSAY_GONE"
 
 
 def first_imports(libraries: Sequence[str]) -> dict[str, str]:
@@ -68,7 +70,11 @@ def first_imports(libraries: Sequence[str]) -> dict[str, str]:
 
 
 def dask_setup(_worker: object) -> None:
-    """Import what is wanted; Dask calls this as the worker starts."""
+    """Forget what the environment has no more, and import what is wanted; Dask calls this as the worker starts."""
+    for name in os.environ.pop(GONE, "").split():
+        os.environ.pop(name, None)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed()  # forks would all draw the same where somebody's code draws without a seed
     gc.disable()  # modules are no garbage, and looking whether they are takes a sixth of the time
     for name in os.environ.get(WANTED, "").split():
         with suppress(ImportError):  # the call that needs what is missing says so

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import logging
 import os
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from typing import Any
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Nanny, Security, SpecCluster
+from distributed import Client, Nanny, Security, SpecCluster, utils
 from distributed.core import Status
 from distributed.deploy import Cluster
 from distributed.versions import VersionMismatchWarning
@@ -26,7 +28,7 @@ from assay.infra.engines import dask_processes
 from assay.infra.engines.calls import OF_C_LIBRARY
 from assay.infra.engines.dask_processes import SchedulerWithoutHTTP, WorkerWithoutHTTP, workers_go_without_main
 from assay.infra.engines.devices import local_crew
-from assay.infra.environment import ONE_EACH
+from assay.infra.environment import ONE_EACH, environment_with
 from assay.infra.errors import InputError, RunError, SettingError
 from assay.infra.settings import Compute
 
@@ -107,6 +109,38 @@ _WORKERS_HERE = {
 }
 
 
+_of_origin: dict[str, str] = {}
+"""The environment in which the process began that workers are forked from."""
+
+
+def start_origin(settings: Compute, libraries: Sequence[str] = ()) -> bool:
+    """Whether workers on this machine are forked from one process, which is started here unless it is there already.
+
+    It imports for all of them what they need before their first call, and they share its memory. GPU workers are not:
+    CUDA does not survive a fork if a library asked for devices before it. On macOS a fork is not safe either.
+    """
+    if sys.platform != "linux" or any(member.gpu for member in local_crew(settings)):
+        return False
+    utils._forkserver_preload_set = True  # Dask would import all that it can use
+    forkserver.set_forkserver_preload(["distributed", dask_processes.__name__, *libraries])
+    # No library is taken from the folder that the run was started in.
+    with environment_with(ONE_EACH | OF_C_LIBRARY | {"PYTHONSAFEPATH": "1"}), _deaf_to_interrupts():
+        if not _of_origin:
+            _of_origin.update(os.environ)
+            atexit.register(_end_origin)
+        forkserver.ensure_running()
+    return True
+
+
+def _end_origin() -> None:
+    """As this process ends; without that it would end a moment later."""
+    pid = getattr(forkserver._forkserver, "_forkserver_pid", None)
+    with suppress(OSError):
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
+
+
 def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     """A scheduler and one single-threaded process per worker: on loopback only, behind certificates of this run.
 
@@ -124,14 +158,18 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "config": config,
         "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
-    wanted = dask_processes.first_imports(libraries)
+    environment = ONE_EACH | OF_C_LIBRARY | dask_processes.first_imports(libraries)
+    if start_origin(settings, libraries):
+        config["distributed"]["worker"]["multiprocessing-method"] = "forkserver"
+        environment = {**os.environ, **environment}
+        environment[dask_processes.GONE] = " ".join(_of_origin.keys() - environment.keys())
     workers = {
         member.name: {
             "cls": Nanny,
             "options": worker
             | {
                 "resources": {"GPU": 1} if member.gpu else {"CPU": 1},
-                "env": ONE_EACH | OF_C_LIBRARY | wanted | {"CUDA_VISIBLE_DEVICES": member.cuda},
+                "env": environment | {"CUDA_VISIBLE_DEVICES": member.cuda},
             },
         }
         for member in local_crew(settings)

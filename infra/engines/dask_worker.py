@@ -27,14 +27,13 @@ def run_worker(
     *,
     gpu: bool = False,
     name: str | None = None,
-    threads: int = 1,
     memory: str = "auto",
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Work for the scheduler at this address until it sends the worker away or this process is told to stop.
 
-    A GPU worker offers `GPU=1` and sees one CUDA device; a plain one offers `CPU` and sees none. `threads` is how many
-    calls it takes at a time, each with one numeric thread. `ready` hears a sentence once the worker has joined.
+    A GPU worker offers `GPU=1` and sees one CUDA device; a plain one offers `CPU=1` and sees none. `ready` hears a
+    sentence once the worker has joined.
     """
     if "://" not in address:
         raise InputError(f"{address!r} is no scheduler's address: write tls://host:8786")
@@ -45,13 +44,13 @@ def run_worker(
     quiet()
     one_thread()
     env = ONE_EACH | OF_C_LIBRARY | {"CUDA_VISIBLE_DEVICES": devices[0] if devices else ""}
-    resources, loopback = {"GPU": 1} if gpu else {"CPU": threads}, urlsplit(address).hostname in (LOOPBACK, "localhost")
+    resources, loopback = {"GPU" if gpu else "CPU": 1}, urlsplit(address).hostname in (LOOPBACK, "localhost")
 
     def nanny() -> _Nanny:
         return _Nanny(
             address,
             name=name,
-            nthreads=threads,
+            nthreads=1,
             resources=resources,
             env=env,
             memory_limit=memory_of(memory),

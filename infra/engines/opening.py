@@ -103,6 +103,14 @@ def engine_for_plan(settings: Compute, notice: Callable[[str], None] = lambda _:
     return open_engine(settings, notice)
 
 
+def prepare_workers(settings: Compute, libraries: Sequence[str] = ()) -> None:
+    """Let the process that workers on this machine are forked from begin with its imports, before they are started."""
+    if settings.engine == "local":
+        from assay.infra.engines.dask_start import start_origin
+
+        start_origin(settings, libraries)
+
+
 def open_engine(
     settings: Compute, notice: Callable[[str], None] = lambda _: None, libraries: Sequence[str] = ()
 ) -> Engine:

@@ -31,11 +31,12 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from assay.infra.environment import environment_with
 from assay.infra.errors import InputError, RunError
 from assay.infra.masking import register
 from assay.infra.prefect.tables import make_tables
@@ -201,7 +202,9 @@ class PrefectServer:
         """Hears the sentence that a person should read when the process died and was started again."""
 
     def launch(self) -> PrefectServer:
-        """Start the process and return at once; `wait` waits until it answers."""
+        """Start the process, once, and return at once; `wait` waits until it answers."""
+        if self._process is not None:
+            return self
         try:
             self._home.mkdir(parents=True, exist_ok=True)
             self._home.chmod(0o700)  # what runs were given and said is for their user alone
@@ -380,20 +383,6 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
             yield url
         finally:
             send_what_is_queued()
-
-
-@contextmanager
-def environment_with(values: Mapping[str, str]) -> Iterator[None]:
-    """Within the block the environment of this process, and of those it starts, has these values."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
 
 
 @contextmanager

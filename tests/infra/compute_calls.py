@@ -108,3 +108,10 @@ def dask_setting(number: int, name: str) -> object:
 
 def process_id(number: int) -> int:
     return os.getpid()
+
+
+def origin_and_draw(number: int, names: tuple[str, ...]) -> tuple[int, bool, float, list[str | None]]:
+    """Whose child the worker is, whether it is a fork that came with its libraries, what somebody draws there without a
+    seed, and what the environment says."""
+    forked = "multiprocessing.forkserver" in Path("/proc/self/cmdline").read_text()
+    return os.getppid(), forked, float(np.random.random()), [os.environ.get(name) for name in names]

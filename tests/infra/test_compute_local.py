@@ -5,6 +5,7 @@ import operator
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
@@ -215,6 +216,28 @@ def test_a_worker_gives_back_what_arrow_let_go_of(engine: Engine) -> None:
         held.setdefault(outcome.worker, []).append(outcome.value[1])
     assert max(len(each) for each in held.values()) > 2  # what a first call imports is no table that was kept
     assert all(max(each[1:]) < each[1] + 300e6 for each in held.values() if len(each) > 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are processes of their own")
+def test_workers_are_forks_of_one_process_and_have_the_environment_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("ASSAY_NEW", "ASSAY_OLD", "PYTHONSAFEPATH", "ARROW_DEFAULT_MEMORY_POOL")
+    assert dask_start.start_origin(Compute(workers=2, gpu="never"))
+    monkeypatch.setenv("ASSAY_OLD", "1")
+    monkeypatch.setitem(dask_start._of_origin, "ASSAY_OLD", "1")  # as if it had been there when the first began
+    found = []
+    for new, old in (("1", "1"), ("2", None)):
+        monkeypatch.setenv("ASSAY_NEW", new)
+        if old is None:
+            monkeypatch.delenv("ASSAY_OLD")
+        with open_engine(Compute(workers=2, gpu="never")) as engine:
+            values = [outcome.value for outcome in engine.run(calls(does.origin_and_draw, 8, names))]
+        found += values
+        assert [value[3] for value in values] == [[new, old, None, "system"]] * 8
+    origins, forked, drawn, _ = zip(*found, strict=True)
+    assert len(set(origins)) == 1
+    assert origins[0] != os.getpid()
+    assert all(forked)
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_only_this_machine_can_reach_the_cluster(engine: Engine) -> None:

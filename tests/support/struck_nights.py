@@ -14,7 +14,7 @@ import psutil
 from command_line import Command
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-VICTIMS = ("run", "worker", "server")
+VICTIMS = ("run", "worker", "server", "origin")
 LAST_WORDS = (-9, 0, 130, 143)  # killed; done in spite of it; ended in words
 
 
@@ -27,12 +27,12 @@ class Strike:
 
     @classmethod
     def of_case(cls, case: int) -> Strike:
-        """Every signal meets every victim within nine cases.
+        """Every signal meets every victim within twelve cases.
 
-        >>> len({Strike.of_case(case) for case in range(9)})
-        9
+        >>> len({Strike.of_case(case) for case in range(12)})
+        12
         """
-        return cls(SIGNALS[case % 3], VICTIMS[case // 3 % 3])
+        return cls(SIGNALS[case % 3], VICTIMS[case // 3 % 4])
 
     def hit(self, night: Command) -> list[psutil.Process]:
         """Send the signal to the victim, where it is there yet; the family as it stood."""
@@ -49,8 +49,14 @@ class Strike:
 
 
 def _victims(night: Command, victim: str, family: Sequence[psutil.Process]) -> list[psutil.Process]:
-    words = {"worker": "spawn_main", "server": "prefect_server_process"}
-    named = [one for one in family if victim != "run" and words[victim] in " ".join(one.cmdline())]
+    words = {one: " ".join(one.cmdline()) for one in family}
+    forks = [one for one, command in words.items() if "multiprocessing.forkserver" in command]
+    named = {
+        "run": [],
+        "worker": [one for one in forks if one.parent() in forks],
+        "origin": [one for one in forks if one.parent() not in forks],  # of which the workers are forks
+        "server": [one for one, command in words.items() if "assay.infra.prefect.server" in command],
+    }[victim]
     return named or [psutil.Process(night.process.pid)]
 
 

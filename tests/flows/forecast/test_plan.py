@@ -59,6 +59,21 @@ def test_before_the_first_run_only_the_first_stage_is_certain(team: Path) -> Non
     assert not (team / "store").exists()
 
 
+def test_whoever_waits_for_work_hears_of_the_first_stage_that_is_not_in_the_store(team: Path) -> None:
+    heard: list[str] = []
+
+    def walk(*overrides: str) -> list[str]:
+        chosen = project(team, *overrides)
+        walk_plan(chosen, chosen.pipeline("night"), found_work=lambda: heard.append("work"))
+        return heard
+
+    assert walk()
+    heard.clear()
+    perform(team)
+    assert walk() == []
+    assert walk("pruning.correlation=0.5")
+
+
 def test_a_plan_is_what_the_run_then_does(team: Path) -> None:
     perform(team)
     before = everything(team)
