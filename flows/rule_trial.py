@@ -31,7 +31,7 @@ from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_c
 from assay.tasks.labeling.task import AnyRulebook
 from assay.tasks.labeling.voting import apply_rules
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import wilson_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,8 +204,8 @@ def _share_right(hits: int, votes: int) -> str:
     """
     if not votes:
         return "–"
-    low, high = wilson([hits], [votes])
-    return f"{hits / votes:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of {votes:,}"
+    low, high = wilson_of(hits, votes)
+    return f"{hits / votes:.0%} [{100 * low:.0f}, {100 * high:.0f}] of {votes:,}"
 
 
 def samples_of_rules(trial: Trial, samples: pa.Table, written: WrittenRules | None, most: int, masked: bool) -> str:

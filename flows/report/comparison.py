@@ -22,10 +22,11 @@ from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
-from assay.tasks.statistics.between_runs import LEVEL, On, RunDifference, Sampled, by_intervals, difference
+from assay.tasks.statistics.between_runs import On, RunDifference, Sampled, by_intervals, difference
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.groups import GROUP, named_groups
 from assay.tasks.statistics.multiplicity import adjusted
+from assay.tasks.statistics.resampling import LEVEL
 
 _KEPT = 6  # tables in memory at a time: findings that stand together read the same ones
 

@@ -407,7 +407,7 @@ def _tried(
 ) -> tuple[FirstRule, bool]:
     """The rule with what it does on the half that it was not found on, and whether that is more than one answer does:
     it is right more often than its class is in all samples (Wilson's lower end), and more often right than wrong."""
-    from assay.tasks.statistics.proportions import wilson
+    from assay.tasks.statistics.proportions import wilson_of
 
     sentence = f"votes on {(cast >= 0).mean():.0%} of the samples"
     others = ~half & (gold >= 0)
@@ -416,9 +416,9 @@ def _tried(
         return FirstRule(rule, sentence), False
     code = int(cast[cast >= 0][0])  # every vote of a written rule is for one class
     hits, n, base = int((votes == code).sum()), len(votes), float((gold[others] == code).mean())
-    low, high = wilson([hits], [n])
+    low, high = wilson_of(hits, n)
     sentence += (
-        f"; on the other half {hits / n:.0%} [{100 * low[0]:.0f}, {100 * high[0]:.0f}] of its {n} votes are right, and "
+        f"; on the other half {hits / n:.0%} [{100 * low:.0f}, {100 * high:.0f}] of its {n} votes are right, and "
         f"{base:.0%} of all samples are {rule.vote}"
     )
-    return FirstRule(rule, sentence), n >= 2 * LEAST and bool(low[0] > base and 2 * hits > n)
+    return FirstRule(rule, sentence), n >= 2 * LEAST and low > base and 2 * hits > n

@@ -32,6 +32,7 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.statistics.resampling import (
     BLOCKS,
+    LEVEL,
     Array,
     Interval,
     bca_interval,
@@ -163,11 +164,7 @@ def krippendorff_alpha(counts: npt.ArrayLike, times: Times = None) -> float | No
 
 
 def alpha_interval(
-    counts: npt.ArrayLike,
-    generator: np.random.Generator,
-    level: float = 0.95,
-    times: Times = None,
-    groups: Groups = None,
+    counts: npt.ArrayLike, generator: np.random.Generator, times: Times = None, groups: Groups = None
 ) -> Interval | None:
     """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α.
 
@@ -191,12 +188,12 @@ def alpha_interval(
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
     if groups is None:
-        found = bca_interval_of_sums(_alpha, sums, often, generator, level)
+        found = bca_interval_of_sums(_alpha, sums, often, generator)
     else:
         units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
         groups_there = int(units.max(initial=-1)) + 1
         whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
-        within = expanded(len(whole), level) if len(whole) > 1 else level
+        within = expanded(len(whole)) if len(whole) > 1 else LEVEL
         found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
     return Interval(value, found.low, found.high)
 

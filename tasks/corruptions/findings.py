@@ -27,7 +27,7 @@ from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
 from assay.tasks.statistics.classification import joint_level
 from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import (
     Array,
     Interval,
@@ -90,8 +90,7 @@ def clustered_share(
     inflation = max((effect for effect in (own, known) if effect is not None), default=each)
     correction = 1.0 if own is None else _t_correction(int(of.sums[0, 0]), level)
     worth = min(max(total / inflation, of.units), total) * correction
-    low, high = wilson([value * worth], [worth], level)
-    return Interval(value, float(low[0]), float(high[0]))
+    return Interval(value, *wilson_of(value * worth, worth, level))
 
 
 def covariances(of: Gram) -> npt.NDArray[np.float64]:

@@ -77,7 +77,7 @@ def _paired_p(best: Finding, other: Finding, certified: Mapping[tuple[str, str],
 
     first, second = right(best), right(other)
     both = sorted(first.keys() & second.keys())
-    return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]).p_value if both else 1.0
+    return mcnemar([first[sample] for sample in both], [second[sample] for sample in both]) if both else 1.0
 
 
 def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from assay.tasks.statistics.clusters import codes_of, effective_size
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar, mcnemar_by_cluster, share_difference
-from assay.tasks.statistics.proportions import wilson
-from assay.tasks.statistics.resampling import FEWEST, RESAMPLES, Interval, pooled, ratio_of, replicates
+from assay.tasks.statistics.proportions import wilson_of
+from assay.tasks.statistics.resampling import FEWEST, LEVEL, RESAMPLES, Interval, pooled, ratio_of, replicates
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,7 +103,6 @@ def joined(runs: Sequence[Sampled]) -> Sampled | None:
 How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "all samples", "other samples", "intervals"]
 On = Literal["all", "shared", "new"]
 """Which samples two runs are compared on: all of each, those that both have, or the new ones with all earlier ones."""
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def _paired(before: Sampled, after: Sampled, generator: np.random.Generator, lev
     if before.binary and after.binary:
         was, now = before.above > 0, after.above > 0
         difference = share_difference(now, was, level, groups)
-        p = mcnemar(now, was).p_value if groups is None else mcnemar_by_cluster(now, was, groups)
+        p = mcnemar(now, was) if groups is None else mcnemar_by_cluster(now, was, groups)
         return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical)
     if identical:
         return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True)
@@ -269,8 +268,7 @@ def _single_run(run: Sampled) -> tuple[float, float, float]:
     value = run.value
     if run.binary:
         counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, codes).counted()
-        low, high = wilson([value * counted], [counted])
-        return value, float(low[0]), float(high[0])
+        return value, *wilson_of(value * counted, counted)
     influence = _influence(*_sums(codes, run))
     half = _half_width(_spread(influence), len(influence), LEVEL)
     return value, value - half, value + half
@@ -344,11 +342,7 @@ def share_weights(players: Sequence[str]) -> Floats:
 
 
 def with_intervals(
-    weights: Floats,
-    values: Sequence[float],
-    sampled: Sequence[Sampled | None],
-    generator: np.random.Generator,
-    level: float = 0.95,
+    weights: Floats, values: Sequence[float], sampled: Sequence[Sampled | None], generator: np.random.Generator
 ) -> list[Interval]:
     """W·v with a paired bootstrap over the samples, by group; without intervals where samples cannot be had.
 
@@ -369,7 +363,7 @@ def with_intervals(
     count = len(sums[0][0])
     if count < FEWEST:
         pulls = weights @ np.stack([_influence(above, below) for above, below in sums])
-        half = [_half_width(_spread(pull), len(pull), level) for pull in pulls]
+        half = [_half_width(_spread(pull), len(pull), LEVEL) for pull in pulls]
         return [Interval(share, share - by, share + by) for share, by in zip(shares.tolist(), half, strict=True)]
 
     def statistic(drawn: Floats) -> Floats:
@@ -377,7 +371,7 @@ def with_intervals(
         return np.asarray(each @ weights.T, dtype=np.float64)
 
     drawn = replicates(statistic, count, generator)
-    low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return [Interval(*(float(end) for end in ends)) for ends in zip(shares, low, high, strict=True)]
 
 

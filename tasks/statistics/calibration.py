@@ -46,7 +46,6 @@ def calibration_error(
     groups: npt.ArrayLike,
     generator: np.random.Generator,
     bins: int = BINS,
-    level: float = 0.95,
 ) -> CalibrationError:
     """ECE = Σ_b n_b/n·|right_b − confidence_b| over equal-mass bins, less what chance adds, with an interval from
     resampled groups; see `gap_interval`.
@@ -67,7 +66,7 @@ def calibration_error(
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
     sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
-    return gap_interval(gaps.reshape(groups_there, count), sizes, generator, level)
+    return gap_interval(gaps.reshape(groups_there, count), sizes, generator)
 
 
 def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator, level: float = 0.95) -> CalibrationError:
@@ -115,11 +114,7 @@ def error_findings(about: Finding, error: CalibrationError) -> list[Finding]:
 
 
 def brier(
-    probabilities: npt.ArrayLike,
-    truth: npt.ArrayLike,
-    groups: npt.ArrayLike,
-    generator: np.random.Generator,
-    level: float = 0.95,
+    probabilities: npt.ArrayLike, truth: npt.ArrayLike, groups: npt.ArrayLike, generator: np.random.Generator
 ) -> Interval:
     """Brier's score, the mean of Σ_c (p_c − y_c)² over samples [n, k] (0 best, 2 worst), with a BCa interval by group.
 
@@ -131,7 +126,7 @@ def brier(
     clusters = pooled(codes_of(groups))
     count = int(clusters.max(initial=-1)) + 1
     sizes = np.bincount(clusters, minlength=count).astype(np.float64)
-    return bca_interval(ratio_of(np.bincount(clusters, lost, count).astype(np.float64), sizes), count, generator, level)
+    return bca_interval(ratio_of(np.bincount(clusters, lost, count).astype(np.float64), sizes), count, generator)
 
 
 def _pairs(confidence: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import Effective, codes_of, sums_by_cluster
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import Array, critical_value
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
@@ -100,8 +100,7 @@ def proportion(
         codes = codes_of(groups)
         moved, there = np.bincount(codes, influence).astype(np.float64), len(np.unique(codes[mask.any(axis=1)]))
         effective = _effective_groups(moved, there, n, value, level)
-    low, high = wilson([value * effective], [effective], level)
-    return Proportion(value, float(low[0]), float(high[0]), n)
+    return Proportion(value, *wilson_of(value * effective, effective, level), n)
 
 
 def proportion_of(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> Proportion:
@@ -121,8 +120,7 @@ def proportion_of(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95, gr
         here, right = sums_by_cluster(codes, tried, size), sums_by_cluster(codes, won, size)
         moved = (right - value * here) / total
         effective = _effective_groups(moved, int((here > 0).sum()), total, value, level)
-    low, high = wilson([value * effective], [effective], level)
-    return Proportion(value, float(low[0]), float(high[0]), total)
+    return Proportion(value, *wilson_of(value * effective, effective, level), total)
 
 
 def influence_of(hits: npt.ArrayLike, known: npt.ArrayLike | None = None) -> npt.NDArray[np.float64]:
@@ -217,7 +215,7 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
     per_sample = surprise.mean(axis=1)
     value, half = float(per_sample.mean()), float(norm.isf((1 - level) / 2) * per_sample.std() / np.sqrt(n))
     if value == 0.0:
-        rest = 1 - float(wilson([n], [n], level).low[0])
+        rest = 1 - wilson_of(n, n, level)[0]
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
     return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)

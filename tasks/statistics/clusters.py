@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share, wilson
+from assay.tasks.statistics.proportions import share, wilson_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -151,8 +151,8 @@ def counted_share(metric: str, right: npt.ArrayLike, sizes: npt.ArrayLike, group
     if not grouped or plain.value is None:
         return plain
     counted = effective_of(won - counts * (hits / n), counts, hits * (n - hits) / n).counted()
-    low, high = wilson([hits / n * counted if counted else 0.0], [counted])
-    return replace(plain, low=float(low[0]), high=float(high[0]))
+    low, high = wilson_of(hits / n * counted if counted else 0.0, counted)
+    return replace(plain, low=low, high=high)
 
 
 def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -166,8 +166,7 @@ def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float 
     """
     right = np.asarray(hits, dtype=np.float64)
     counted = effective_size(right, clusters).counted(level)
-    low, high = wilson([right.mean() * counted if counted else 0.0], [counted], level)
-    return float(low[0]), float(high[0])
+    return wilson_of(float(right.mean()) * counted if counted else 0.0, counted, level)
 
 
 def share_by(

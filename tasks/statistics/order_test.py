@@ -26,7 +26,7 @@ import numpy.typing as npt
 from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, from_the_others, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -308,8 +308,7 @@ def area_interval(*areas: AreaSums, level: float = 0.95) -> Interval:
         return Interval(value, 0.0, 1.0)
     variance = math.fsum(strayed * strayed) + sum(area.unseen for area in areas) / len(areas) ** 2
     if variance <= 1e-18 or not 0 < value < 1:
-        low, high = wilson([value * pairs], [pairs], level)
-        return Interval(value, float(low[0]), float(high[0]))
+        return Interval(value, *wilson_of(value * pairs, pairs, level))
     groups = kish(np.max([area.right + area.wrong for area in areas], axis=0))
     middle = math.log(value / (1 - value))
     half = _critical(groups, level) * math.sqrt(variance) / (value * (1 - value))

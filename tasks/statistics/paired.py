@@ -16,22 +16,12 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
-from assay.tasks.statistics.resampling import bca_interval, expanded, pooled, ratio_of
+from assay.tasks.statistics.resampling import LEVEL, bca_interval, expanded, pooled, ratio_of
 
 _CELLS = 4_000_000  # resampled counts in memory at a time
 _EXACT = 50  # pairs up to which Wilcoxon's test counts all signs
 _DISCORDANT = 25  # clusters that differ, from which Student's t is good enough
 _HALVINGS = 60
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """The samples on which exactly one of the two is right, and how surprising their split would be by chance."""
-
-    first_only: int
-    second_only: int
-    n: int
-    p_value: float
 
 
 @dataclass(frozen=True)
@@ -45,17 +35,15 @@ class Difference:
     level: float
 
 
-def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> McNemar:
-    """McNemar's two-sided test by mid-p (Fagerland, Lydersen and Laake 2013): the chance of a split as uneven as this
-    one, that of exactly this one counted half. Without a sample on which the two differ p is 1.
+def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> float:
+    """The two-sided p-value of McNemar's test by mid-p (Fagerland, Lydersen and Laake 2013): the chance of a split as
+    uneven as this one, that of exactly this one counted half; 1 without a sample on which the two differ.
 
-    >>> result = mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2)
-    >>> result.first_only, result.second_only, round(result.p_value, 6)
-    (6, 0, 0.015625)
+    >>> mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2)
+    0.015625
     """
     first, second = _paired(first_right, second_right, np.bool_)
-    first_only, second_only = int((first & ~second).sum()), int((~first & second).sum())
-    return McNemar(first_only, second_only, len(first), mid_p(first_only, second_only))
+    return mid_p(int((first & ~second).sum()), int((~first & second).sum()))
 
 
 def mid_p(first_only: int, second_only: int) -> float:
@@ -251,7 +239,7 @@ def compared_shares(
     0.015625
     """
     if clusters is None:
-        return share_difference(first, second), mcnemar(first, second).p_value
+        return share_difference(first, second), mcnemar(first, second)
     return share_difference(first, second, clusters=clusters), mcnemar_by_cluster(first, second, clusters)
 
 
@@ -286,11 +274,7 @@ def bootstrap_difference(
 
 
 def mean_difference_by_cluster(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    clusters: npt.ArrayLike,
-    generator: np.random.Generator,
-    level: float = 0.95,
+    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike, generator: np.random.Generator
 ) -> Difference:
     """The mean of first − second with its BCa interval over resampled clusters; NaN where no resample changes it.
 
@@ -303,8 +287,8 @@ def mean_difference_by_cluster(
     blocks = int(codes.max(initial=-1)) + 1
     sums = np.bincount(codes, ours - theirs, blocks).astype(np.float64)
     statistic = ratio_of(sums, np.bincount(codes, minlength=blocks).astype(np.float64))
-    within = expanded(blocks, level) if blocks > 1 else level
-    return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), level)
+    within = expanded(blocks) if blocks > 1 else LEVEL
+    return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), LEVEL)
 
 
 def mean_difference(

@@ -46,6 +46,16 @@ def wilson(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> Bands:
     return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
 
 
+def wilson_of(hits: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of one share.
+
+    >>> [round(end, 4) for end in wilson_of(9, 10)]
+    [0.5958, 0.9821]
+    """
+    low, high = wilson([hits], [n], level)
+    return float(low[0]), float(high[0])
+
+
 def unvaried(value: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """The interval of a mean of values in [−1, 1] that is the same in all of n samples: no resample would vary.
 
@@ -89,8 +99,8 @@ def share(
     about = Finding(metric, of, group, subject, n=n, unit="share")
     if n == 0:
         return replace(about, verdict="not measured")
-    low, high = wilson([hits], [n], level)
-    return replace(about, value=hits / n, low=float(low[0]), high=float(high[0]))
+    low, high = wilson_of(hits, n, level)
+    return replace(about, value=hits / n, low=low, high=high)
 
 
 def _counts(hits: npt.ArrayLike, n: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:

@@ -17,6 +17,8 @@ Statistic = Callable[[Array], Array]
 """Weights [b, G] to values [b], or [b, k] for k statistics at once."""
 
 RESAMPLES = 2000
+LEVEL = 0.95
+"""Of an interval, unless it is asked otherwise."""
 FEWEST = 30
 """Below so many groups a percentile interval is too narrow: ten cover 81 to 89 %."""
 _CELLS = 4_000_000

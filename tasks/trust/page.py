@@ -35,7 +35,7 @@ from assay.tasks.reporting.parts import (
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
-from assay.tasks.statistics.proportions import wilson
+from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.trust.settings import METRICS
 
 
@@ -325,8 +325,7 @@ def _share_of_known(trust: TrustFindings, subject: str, explainer: str) -> str:
     counts = [round((finding.value or 0.0) * (finding.n or 0)) for finding in shares if finding is not None]
     if len(counts) < 2 or not sum(counts):
         return ""
-    (low,), (high,) = wilson([counts[0]], [sum(counts)])
-    share = f"{percent(counts[0] / sum(counts))} {interval(float(low), float(high))}"
+    share = f"{percent(counts[0] / sum(counts))} {interval(*wilson_of(counts[0], sum(counts)))}"
     return f"; by the truth itself {share} of {integer(sum(counts))} are"
 
 

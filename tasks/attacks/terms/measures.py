@@ -37,7 +37,7 @@ from assay.tasks.statistics.entities import (
 )
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.proportions import unvaried, wilson
+from assay.tasks.statistics.proportions import unvaried, wilson_of
 
 CLEAN = "clean"
 LOWER, HIGHER, NO_DROP = "lower", "higher", "no drop shown"
@@ -456,8 +456,8 @@ def _interval(estimate: Estimate, n: float) -> tuple[float, float]:
     low, high = percentiles(estimate.resamples)
     if not np.isfinite([estimate.value, low]).all():
         return float("nan"), float("nan")
-    band = wilson([min(estimate.value * n, n)], [n])
-    return float(np.fmin(low, band.low[0])), float(np.fmax(high, band.high[0]))
+    lowest, highest = wilson_of(min(estimate.value * n, n), n)
+    return float(np.fmin(low, lowest)), float(np.fmax(high, highest))
 
 
 def _slice(key: Key, name: str, subject: str, counts: Counts, generator: np.random.Generator) -> list[Finding]:

@@ -134,7 +134,7 @@ def test_the_level_holds_where_the_entities_of_a_sentence_share_their_fate_and_m
         hit = rng.random((2, 12)) < 0.5  # a sentence is read whole or not at all, by either of two like systems
         first, second = (np.stack([one * there, one * there, there], axis=1) for one in hit)
         rejected += randomisation_p(first, second, rng) <= 0.05
-        by_entity += mcnemar(np.repeat(hit[0], there), np.repeat(hit[1], there)).p_value <= 0.05
+        by_entity += mcnemar(np.repeat(hit[0], there), np.repeat(hit[1], there)) <= 0.05
     assert rejected / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
     assert by_entity / 300 > 0.3
 

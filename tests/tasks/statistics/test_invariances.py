@@ -54,8 +54,7 @@ def band(function: Callable[..., tuple[np.ndarray, np.ndarray]], hits: int, n: i
 
 
 def disagreement(a: np.ndarray, b: np.ndarray) -> Result:
-    result = mcnemar(a, b)
-    return (result.p_value,)
+    return (mcnemar(a, b),)
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Result:

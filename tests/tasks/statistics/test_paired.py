@@ -15,11 +15,9 @@ def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarra
 
 @pytest.mark.parametrize("cells", [(50, 12, 3, 10), (5, 1, 0, 0), (1000, 140, 100, 30), (0, 7, 7, 0)])
 def test_mcnemars_mid_p_is_the_exact_p_less_half_of_what_was_seen(cells: tuple[int, int, int, int]) -> None:
-    result = mcnemar(*systems(*cells))
     _, b, c, _ = cells
-    assert (result.first_only, result.second_only, result.n) == (b, c, sum(cells))
     seen = binom.pmf(b, b + c, 0.5) if b != c else 0.0
-    assert result.p_value == pytest.approx(binomtest(b, b + c).pvalue - seen, abs=1e-12)
+    assert mcnemar(*systems(*cells)) == pytest.approx(binomtest(b, b + c).pvalue - seen, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -27,12 +25,12 @@ def test_mcnemars_mid_p_is_the_exact_p_less_half_of_what_was_seen(cells: tuple[i
     [((1, 1, 7, 12), 0.0390625), ((59, 6, 16, 80), 0.034690)],  # Fagerland et al. (2013); contingencytables in R
 )
 def test_mcnemars_mid_p_is_what_is_published(cells: tuple[int, int, int, int], p: float) -> None:
-    assert mcnemar(*systems(*cells)).p_value == pytest.approx(p, abs=5e-7)
+    assert mcnemar(*systems(*cells)) == pytest.approx(p, abs=5e-7)
 
 
 def test_equal_disagreements_are_no_surprise_and_systems_that_never_differ_cannot_be_told_apart() -> None:
-    assert mcnemar(*systems(3, 6, 6, 1)).p_value == 1.0
-    assert mcnemar([True, False], [True, False]).p_value == 1.0
+    assert mcnemar(*systems(3, 6, 6, 1)) == 1.0
+    assert mcnemar([True, False], [True, False]) == 1.0
 
 
 def test_bootstrap_interval_covers_the_truth_as_often_as_it_says() -> None:
@@ -101,7 +99,7 @@ def test_the_interval_leaves_zero_out_where_the_test_rejects_and_only_there() ->
     for first in range(31):
         for second in range(first + 1):
             found = share_difference(*systems(20, first, second, 9))
-            rejected = mcnemar(*systems(20, first, second, 9)).p_value <= 0.05
+            rejected = mcnemar(*systems(20, first, second, 9)) <= 0.05
             assert (found.low > 0 or found.high < 0) == rejected, (first, second)
 
 

@@ -76,11 +76,11 @@ def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run,
     every = pa.concat_tables(found)
     guided, a2t, related = (np.array(every[f"{name} status"].to_pylist()) == "success" for name in ARMS)
     for name, other in (("a2t", a2t), ("a2t-related", related)):
-        both, apart, told = guided & other, share_difference(guided, other), mcnemar(guided, other)
+        both, apart, p = guided & other, share_difference(guided, other), mcnemar(guided, other)
         changed = [every[f"{one} changed"].to_numpy()[both] for one in ("guided", name)]
         print(
             f"guided {guided.mean():.3f}, {name} {other.mean():.3f}, difference {apart.value:+.3f} "
-            f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {told.p_value:.3g}; words of the {both.sum()} both "
+            f"[{apart.low:+.3f}, {apart.high:+.3f}], McNemar p {p:.3g}; words of the {both.sum()} both "
             f"{changed[0].mean():.2f} and {changed[1].mean():.2f}, Wilcoxon p {wilcoxon(*changed):.3g}"
         )
     assert min(guided.sum(), a2t.sum(), related.sum()) > 0
