@@ -112,7 +112,8 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     close_crashed_runs(store)
-    expected = forecast_for_record(project, pipeline, seed)
+    prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
+    expected = forecast_for_record(project, pipeline, seed, found_work=prepare)
     with _open_run(project, pipeline, store, expected, seed) as run:
         return perform(run, project, pipeline)
 

@@ -272,16 +272,17 @@ class Allowance:
     """The time that a run may take: when it is over, no further stage is begun; what is under way comes to its end."""
 
     def __init__(self, seconds: float | None, written: str = "") -> None:
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self.until = None if seconds is None else time.monotonic() + seconds
+        """When it is over; None where there is no bound."""
         self._written = written
 
     def lift(self) -> None:
         """From now on there is no bound: what concludes a run is short, and without it all would be lost."""
-        self._until = None
+        self.until = None
 
     def require_time(self, what: str) -> None:
         """Nothing, or the sentence for a stage that is not begun any more."""
-        if self._until is not None and time.monotonic() > self._until:
+        if self.until is not None and time.monotonic() > self.until:
             raise RunError(
                 f"{what} was not begun: the budget of {self._written} was over. What was made is kept, and the next "
                 "run goes on from there; raise the budget, or run with --sample."

@@ -312,7 +312,8 @@ class Stage(Generic[P, R]):
     ) -> tuple[Manifest, Workbench]:
         """The manifest of what the body makes now, and what making it was like; as soon as a body may work."""
         run.warm_up()
-        with run.bodies(weight=work.weight):
+        # Within a budget the subjects that came first are to be through with everything, rather than all be trained.
+        with run.bodies(weight=work.weight if run.allowance.until is None else ()):
             run.allowance.require_time(self.title)
             seeds = Seeds(run.seed, self.name) if self.draws else None
             bench = Workbench(

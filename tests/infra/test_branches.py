@@ -11,7 +11,7 @@ import pytest
 from plumbing_workload import Numbers, Piece, Scaled, double, make_numbers
 from shuffled_stages import Shuffled
 
-from assay.infra.engines.calls import AtMost, Collected, Stop
+from assay.infra.engines.calls import Allowance, AtMost, Collected, Stop
 from assay.infra.errors import InputError, RunError, Stopped
 from assay.infra.stages.branches import Branch, Plan, branch_outcomes, start_branch, subflow
 from assay.infra.stages.partitions import collect, map_partitions, map_pieces
@@ -315,3 +315,22 @@ def test_of_those_that_wait_for_room_the_heaviest_is_next_and_of_equal_ones_the_
     for thread in waiting:
         thread.join(10)
     assert entered == ["training", "long", "late", "short"]
+
+
+@pytest.mark.parametrize(("budget", "first"), [(None, "times 9"), (1000.0, "times 2")])
+def test_the_longer_of_two_stages_begins_first_and_within_a_budget_the_one_that_came_first(make_run, budget, first):
+    order: list[str] = []
+    with make_run(at_once=2) as run:
+        run.allowance = Allowance(budget)
+        short, long = make(3), make(30)
+        run.bodies = AtMost(lambda: 1, run.stop)
+        with run.bodies():
+            branches = []
+            for numbers, factor in ((short, 2), (long, 9)):
+                MEETING[f"{factor}"] = lambda factor=factor: order.append(f"times {factor}")
+                branches.append(start_branch(f"branch {factor}", scale, numbers, factor, f"{factor}"))
+                wait_until(lambda: sum(map(len, run.bodies._waiting.values())) == len(branches))
+        for branch in branches:
+            branch.outcome()
+    assert order[0] == first
+    assert len(order) == 2
