@@ -306,11 +306,12 @@ class AtMost:
         self._changed = threading.Condition()
 
     @contextmanager
-    def __call__(self, key: Hashable = None, weight: tuple[float, ...] = ()) -> Iterator[None]:
-        """The block is entered when there is room."""
+    def __call__(self, key: Hashable = None, weight: tuple[float, ...] = (), moment: float = 0.0) -> Iterator[None]:
+        """The block is entered when there is room, but not before that moment: heavier ones may come with it."""
         turn = (tuple(-each for each in weight), next(self._come))
         with self._changed:
             self._waiting[key].append(turn)
+        time.sleep(moment)
         try:
             while not self._entered(key, turn, max(1, self._limit())):
                 self._stop.check()

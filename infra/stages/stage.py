@@ -313,7 +313,9 @@ class Stage(Generic[P, R]):
         """The manifest of what the body makes now, and what making it was like; as soon as a body may work."""
         run.warm_up()
         # Within a budget the subjects that came first are to be through with everything, rather than all be trained.
-        with run.bodies(weight=work.weight if run.allowance.until is None else ()):
+        weight = work.weight if run.allowance.until is None else ()
+        # Of trainings that are started together the longest begins first, though it may be named last.
+        with run.bodies(weight=weight, moment=0.1 if work.learns else 0.0):
             run.allowance.require_time(self.title)
             seeds = Seeds(run.seed, self.name) if self.draws else None
             bench = Workbench(

@@ -334,3 +334,18 @@ def test_the_longer_of_two_stages_begins_first_and_within_a_budget_the_one_that_
             branch.outcome()
     assert order[0] == first
     assert len(order) == 2
+
+
+def test_of_those_that_come_together_the_heaviest_enters_first_though_there_was_room_for_another():
+    bodies, entered = AtMost(lambda: 1, Stop()), []
+
+    def enter(weight: float) -> None:
+        with bodies(weight=(weight,), moment=0.3):
+            entered.append(weight)
+
+    together = [threading.Thread(target=enter, args=(weight,), daemon=True) for weight in (1.0, 3.0, 2.0)]
+    for thread in together:
+        thread.start()
+    for thread in together:
+        thread.join(10)
+    assert entered == [3.0, 2.0, 1.0]
