@@ -75,21 +75,22 @@ def run_pipeline(
     check_inputs(project, pipeline, ask=True)
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
-    server = None if configured_api() else PrefectServer()
+    server, left = None if configured_api() else PrefectServer(), bool(verify)
 
     @cache
     def prepare() -> None:
         """Start what takes longest; where everything is in the store, nobody would see it."""
+        nonlocal left
+        left = True
         if server is not None:
             server.launch()
         prepare_workers(project.compute, libraries_of(pipeline))
 
     try:
         expected = forecast_for_record(project, pipeline, seed, share, fresh, found_work=prepare)
-        left = bool(verify or is_something_left(expected))
-        orchestrated = left or server is None
-        if left:
+        if left or is_something_left(expected):
             prepare()
+        orchestrated = left or server is None
         with (
             signals_as_errors(),
             _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated) as run,

@@ -289,9 +289,6 @@ class Allowance:
             )
 
 
-_Turn = tuple[tuple[float, ...], int]
-
-
 class AtMost:
     """Lets so many callers at a time work under a key; of others that come with the same key, the one with the most
     `weight` is the next, and of equal ones the one that came first.
@@ -302,7 +299,7 @@ class AtMost:
     def __init__(self, limit: Callable[[], int], stop: Stop) -> None:
         self._limit, self._stop, self._come = limit, stop, count()
         self._inside = Counter[Hashable]()
-        self._waiting: dict[Hashable, list[_Turn]] = defaultdict(list)
+        self._waiting: dict[Hashable, list[tuple[tuple[float, ...], int]]] = defaultdict(list)
         self._changed = threading.Condition()
 
     @contextmanager
@@ -326,7 +323,7 @@ class AtMost:
                 self._inside[key] -= 1
                 self._changed.notify_all()
 
-    def _entered(self, key: Hashable, turn: _Turn, limit: int) -> bool:
+    def _entered(self, key: Hashable, turn: tuple[tuple[float, ...], int], limit: int) -> bool:
         def is_next() -> bool:
             return self._inside[key] < limit and min(self._waiting[key]) == turn
 

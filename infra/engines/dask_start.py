@@ -161,8 +161,8 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
     environment = ONE_EACH | OF_C_LIBRARY | dask_processes.first_imports(libraries)
     if start_origin(settings, libraries):
         config["distributed"]["worker"]["multiprocessing-method"] = "forkserver"
-        environment = {**os.environ, **environment}
-        environment[dask_processes.GONE] = " ".join(_of_origin.keys() - environment.keys())
+        gone = _of_origin.keys() - os.environ.keys() - environment.keys()
+        environment = {**os.environ, **environment, dask_processes.GONE: " ".join(gone)}
     workers = {
         member.name: {
             "cls": Nanny,
