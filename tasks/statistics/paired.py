@@ -39,7 +39,7 @@ def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> float:
     """The two-sided p-value of McNemar's test by mid-p (Fagerland, Lydersen and Laake 2013): the chance of a split as
     uneven as this one, that of exactly this one counted half; 1 without a sample on which the two differ.
 
-    >>> mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2)
+    >>> round(mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2), 6)
     0.015625
     """
     first, second = _paired(first_right, second_right, np.bool_)
