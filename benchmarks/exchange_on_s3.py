@@ -26,7 +26,7 @@ from claims import claim, tell
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from s3_door import Door
-from service_processes import HOST, s3_server
+from service_processes import HOST, s3_environment, s3_server
 
 from assay.infra.environment import prepare_environment
 from assay.infra.stages.shuffle import Grouped, Post, Square, parcels, squares
@@ -125,12 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="assay-s3-") as folder:
         server = s3_server(Path(folder)).start()
         door = DistantDoor((HOST, server.port))
-        os.environ |= {
-            "AWS_ENDPOINT_URL": door.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
+        os.environ |= s3_environment(door.url)
         import fsspec
 
         try:

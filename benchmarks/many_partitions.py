@@ -5,8 +5,8 @@
 Three measurements: calls and tiny partitions through a Dask scheduler of its own (`tiny_partitions`), at a tenth and
 whole, so that the tenth foretells the whole; the requests and calls of the curation chain (`store_requests`); and the
 CPU of its partitions of 100 000 × 60 (`planted_curation`). Then the sums, which docs/scale.md reads out, with parcels
-in the rounds that the engine would plan for so many. What is not
-measured but taken from price lists and round numbers stands in `Assumed`.
+in the rounds that the engine would plan for so many. What is not measured but taken from price lists and round numbers
+stands in `Assumed`.
 """
 
 from __future__ import annotations

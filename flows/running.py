@@ -87,9 +87,10 @@ def run_pipeline(
         prepare_workers(project.compute, libraries_of(pipeline))
 
     try:
-        expected = forecast_for_record(project, pipeline, seed, share, fresh, found_work=prepare)
+        expected = forecast_for_record(project, pipeline, seed, share, fresh, on_missing=prepare)
         if left or is_something_left(expected):
             prepare()
+        # A server of the user's hears also of a run that takes everything from the store.
         orchestrated = left or server is None
         with (
             signals_as_errors(),
@@ -114,7 +115,7 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     store = Store(project.store).open()
     close_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
-    expected = forecast_for_record(project, pipeline, seed, found_work=prepare)
+    expected = forecast_for_record(project, pipeline, seed, on_missing=prepare)
     with _open_run(project, pipeline, store, expected, seed) as run:
         return perform(run, project, pipeline)
 

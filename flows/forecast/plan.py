@@ -78,11 +78,11 @@ def walk_plan(
     share: float = 1.0,
     fresh: bool = False,
     noted: Ingredients | None = None,
-    found_work: Callable[[], None] = lambda: None,
+    on_missing: Callable[[], None] = lambda: None,
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
-    planned, silent = Plan(found_work=found_work), SilentProgress()
+    planned, silent = Plan(on_missing=on_missing), SilentProgress()
     compute, store = project.compute, Store(project.store).look()
     engine = partial(engine_for_plan, compute)
     run = Run(
@@ -103,10 +103,10 @@ def forecast_before_run(
     *,
     share: float = 1.0,
     fresh: bool = False,
-    found_work: Callable[[], None] = lambda: None,
+    on_missing: Callable[[], None] = lambda: None,
 ) -> tuple[Forecast, list[str]]:
     """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
-    planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh, found_work=found_work)
+    planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh, on_missing=on_missing)
     records = Store(project.store).look().runs()
     known = [executed for executed in executed_stages(records) if not (fresh and executed.is_partial)]
     spent = overhead([record for record in records if record.pipeline == pipeline.name])
@@ -153,13 +153,13 @@ def forecast_for_record(
     share: float = 1.0,
     fresh: bool = False,
     *,
-    found_work: Callable[[], None] = lambda: None,
+    on_missing: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """What a run is expected to cost, and the sentences for its head (`said`); `found_work` is called as soon as a
+    """What a run is expected to cost, and the sentences for its head (`said`); `on_missing` is called as soon as a
     stage is found that the store does not hold."""
     try:
         expected, of_budget = forecast_before_run(
-            project, pipeline, seed, share=share, fresh=fresh, found_work=found_work
+            project, pipeline, seed, share=share, fresh=fresh, on_missing=on_missing
         )
     except Exception as error:  # noqa: BLE001 - a run that nobody can foresee is run all the same
         return {"said": [f"There is no forecast: {error_text(error, masked=True)}"]}

@@ -297,19 +297,19 @@ class AtMost:
     """
 
     def __init__(self, limit: Callable[[], int], stop: Stop) -> None:
-        self._limit, self._stop, self._come = limit, stop, count()
+        self._limit, self._stop, self._arrivals = limit, stop, count()
         self._inside = Counter[Hashable]()
         self._waiting: dict[Hashable, list[tuple[tuple[float, ...], int]]] = defaultdict(list)
         self._changed = threading.Condition()
 
     @contextmanager
-    def __call__(self, key: Hashable = None, weight: tuple[float, ...] = (), moment: float = 0.0) -> Iterator[None]:
-        """The block is entered when there is room, but not before that moment: heavier ones may come with it."""
-        turn = (tuple(-each for each in weight), next(self._come))
+    def __call__(self, key: Hashable = None, weight: tuple[float, ...] = (), delay: float = 0.0) -> Iterator[None]:
+        """The block is entered when there is room, but not before that delay: heavier ones may come with it."""
+        turn = (tuple(-each for each in weight), next(self._arrivals))
         with self._changed:
             self._waiting[key].append(turn)
-        time.sleep(moment)
         try:
+            time.sleep(delay)
             while not self._entered(key, turn, max(1, self._limit())):
                 self._stop.check()
         finally:

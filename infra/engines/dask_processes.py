@@ -5,7 +5,7 @@ which calls are at work and where (`/info`, `/json`, `/metrics`). They do not ru
 Python's `spawn` imports the main script in every child, so that one which calls `audit(...)` without the line
 `if __name__ == "__main__":` would start a run in every worker of its run. And they import heavy libraries before their
 first call, which would look seconds dearer than it is, and that is another one every night; forks of a process that has
-imported them find them there (`start_origin` in `dask_start`).
+imported them find them there (`start_fork_server` in `dask_start`).
 
 This module imports nothing but Dask: a process that is no such fork reads it before its environment is set, which
 Arrow's allocator and the number of numeric threads are read from when their libraries are first imported.
@@ -57,7 +57,7 @@ def workers_go_without_main() -> None:
     spawn.get_preparation_data = without_main
 
 
-WANTED, GONE = "ASSAY_FIRST_IMPORTS", "ASSAY_GONE"
+WANTED, UNSET = "ASSAY_FIRST_IMPORTS", "ASSAY_UNSET"
 
 
 def first_imports(libraries: Sequence[str]) -> dict[str, str]:
@@ -70,8 +70,8 @@ def first_imports(libraries: Sequence[str]) -> dict[str, str]:
 
 
 def dask_setup(_worker: object) -> None:
-    """Forget what the environment has no more, and import what is wanted; Dask calls this as the worker starts."""
-    for name in os.environ.pop(GONE, "").split():
+    """Unset what the flow's environment no longer has, import what is wanted; Dask calls this as the worker starts."""
+    for name in os.environ.pop(UNSET, "").split():
         os.environ.pop(name, None)
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()  # forks would all draw the same where somebody's code draws without a seed

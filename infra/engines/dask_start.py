@@ -109,11 +109,11 @@ _WORKERS_HERE = {
 }
 
 
-_of_origin: dict[str, str] = {}
-"""The environment in which the process began that workers are forked from."""
+_fork_server_environment: dict[str, str] = {}
+"""The environment that the process began with from which workers are forked."""
 
 
-def start_origin(settings: Compute, libraries: Sequence[str] = ()) -> bool:
+def start_fork_server(settings: Compute, libraries: Sequence[str] = ()) -> bool:
     """Whether workers on this machine are forked from one process, which is started here unless it is there already.
 
     It imports for all of them what they need before their first call, and they share its memory. GPU workers are not:
@@ -125,14 +125,14 @@ def start_origin(settings: Compute, libraries: Sequence[str] = ()) -> bool:
     forkserver.set_forkserver_preload(["distributed", dask_processes.__name__, *libraries])
     # No library is taken from the folder that the run was started in.
     with environment_with(ONE_EACH | OF_C_LIBRARY | {"PYTHONSAFEPATH": "1"}), _deaf_to_interrupts():
-        if not _of_origin:
-            _of_origin.update(os.environ)
-            atexit.register(_end_origin)
+        if not _fork_server_environment:
+            _fork_server_environment.update(os.environ)
+            atexit.register(_end_fork_server)
         forkserver.ensure_running()
     return True
 
 
-def _end_origin() -> None:
+def _end_fork_server() -> None:
     """As this process ends; without that it would end a moment later."""
     pid = getattr(forkserver._forkserver, "_forkserver_pid", None)
     with suppress(OSError):
@@ -159,10 +159,10 @@ def start_here(settings: Compute, libraries: Sequence[str] = ()) -> SpecCluster:
         "preload": [*dask.config.get("distributed.worker.preload", []), dask_processes.__name__],
     }
     environment = ONE_EACH | OF_C_LIBRARY | dask_processes.first_imports(libraries)
-    if start_origin(settings, libraries):
+    if start_fork_server(settings, libraries):
         config["distributed"]["worker"]["multiprocessing-method"] = "forkserver"
-        gone = _of_origin.keys() - os.environ.keys() - environment.keys()
-        environment = {**os.environ, **environment, dask_processes.GONE: " ".join(gone)}
+        unset = _fork_server_environment.keys() - os.environ.keys() - environment.keys()
+        environment = {**os.environ, **environment, dask_processes.UNSET: " ".join(unset)}
     workers = {
         member.name: {
             "cls": Nanny,

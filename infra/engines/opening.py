@@ -106,9 +106,9 @@ def engine_for_plan(settings: Compute, notice: Callable[[str], None] = lambda _:
 def prepare_workers(settings: Compute, libraries: Sequence[str] = ()) -> None:
     """Let the process that workers on this machine are forked from begin with its imports, before they are started."""
     if settings.engine == "local":
-        from assay.infra.engines.dask_start import start_origin
+        from assay.infra.engines.dask_start import start_fork_server
 
-        start_origin(settings, libraries)
+        start_fork_server(settings, libraries)
 
 
 def open_engine(

@@ -192,7 +192,7 @@ class Plan(runs.Conductor):
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)
-    found_work: Callable[[], None] = lambda: None
+    on_missing: Callable[[], None] = lambda: None
     """Called for every stage that the store does not hold."""
     at_once: bool = field(default=False, init=False)
 
@@ -206,7 +206,7 @@ class Plan(runs.Conductor):
             manifest = None if run.fresh else run.store.find(stage.name, key)
             outlook = CACHED if manifest else WILL_RUN
         if manifest is None:
-            self.found_work()
+            self.on_missing()
         gpu_workers = {"preferred": "GPU workers, or CPU", "required": "GPU workers"} if stage.gpu else {}
         where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
         about = ", ".join(filter(None, (runs.current_branch(), _eps_among((*args, *kwargs.values())))))

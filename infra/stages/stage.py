@@ -315,7 +315,7 @@ class Stage(Generic[P, R]):
         # Within a budget the subjects that came first are to be through with everything, rather than all be trained.
         weight = work.weight if run.allowance.until is None else ()
         # Of trainings that are started together the longest begins first, though it may be named last.
-        with run.bodies(weight=weight, moment=0.1 if work.learns else 0.0):
+        with run.bodies(weight=weight, delay=0.1 if work.learns else 0.0):
             run.allowance.require_time(self.title)
             seeds = Seeds(run.seed, self.name) if self.draws else None
             bench = Workbench(

@@ -340,7 +340,7 @@ def test_of_those_that_come_together_the_heaviest_enters_first_though_there_was_
     bodies, entered = AtMost(lambda: 1, Stop()), []
 
     def enter(weight: float) -> None:
-        with bodies(weight=(weight,), moment=0.3):
+        with bodies(weight=(weight,), delay=0.3):
             entered.append(weight)
 
     together = [threading.Thread(target=enter, args=(weight,), daemon=True) for weight in (1.0, 3.0, 2.0)]

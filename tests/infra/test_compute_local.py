@@ -221,9 +221,11 @@ def test_a_worker_gives_back_what_arrow_let_go_of(engine: Engine) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are processes of their own")
 def test_workers_are_forks_of_one_process_and_have_the_environment_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("ASSAY_NEW", "ASSAY_OLD", "PYTHONSAFEPATH", "ARROW_DEFAULT_MEMORY_POOL")
-    assert dask_start.start_origin(Compute(workers=2, gpu="never"))
+    assert dask_start.start_fork_server(Compute(workers=2, gpu="never"))
     monkeypatch.setenv("ASSAY_OLD", "1")
-    monkeypatch.setitem(dask_start._of_origin, "ASSAY_OLD", "1")  # as if it had been there when the first began
+    monkeypatch.setitem(
+        dask_start._fork_server_environment, "ASSAY_OLD", "1"
+    )  # as if it had been there when the first began
     found = []
     for new, old in (("1", "1"), ("2", None)):
         monkeypatch.setenv("ASSAY_NEW", new)

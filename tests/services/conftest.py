@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from s3_door import Door
-from service_processes import HOST, s3_server
+from service_processes import HOST, s3_environment, s3_server
 
 BUCKET = "audits"
 
@@ -39,12 +39,7 @@ def door(place: Path) -> Iterator[Door]:
     """An S3 server with an empty bucket, behind a door; this process and those it starts find it by themselves."""
     server = s3_server(place).start()
     door = Door((HOST, server.port))
-    os.environ |= {
-        "AWS_ENDPOINT_URL": door.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
+    os.environ |= s3_environment(door.url)
     import fsspec
 
     fsspec.filesystem("s3").mkdir(BUCKET)

@@ -135,6 +135,16 @@ def s3_server(folder: Path) -> Service:
     return Service("S3", command, port, folder / "s3.log")
 
 
+def s3_environment(url: str) -> dict[str, str]:
+    """By what clients find an S3 server at that address."""
+    return {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+
+
 @dataclass(frozen=True)
 class Certificates:
     """An authority of our own and one certificate, made as docs/clusters.md says."""

@@ -14,7 +14,7 @@ import psutil
 from command_line import Command
 
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-VICTIMS = ("run", "worker", "server", "origin")
+VICTIMS = ("run", "worker", "server", "fork server")
 LAST_WORDS = (-9, 0, 130, 143)  # killed; done in spite of it; ended in words
 
 
@@ -53,8 +53,8 @@ def _victims(night: Command, victim: str, family: Sequence[psutil.Process]) -> l
     forks = [one for one, command in words.items() if "multiprocessing.forkserver" in command]
     named = {
         "run": [],
-        "worker": [one for one in forks if one.parent() in forks],
-        "origin": [one for one in forks if one.parent() not in forks],  # of which the workers are forks
+        "worker": [one for one in words if "spawn_main" in words[one] or (one in forks and one.parent() in forks)],
+        "fork server": [one for one in forks if one.parent() not in forks],  # of which the workers are forks
         "server": [one for one, command in words.items() if "assay.infra.prefect.server" in command],
     }[victim]
     return named or [psutil.Process(night.process.pid)]
