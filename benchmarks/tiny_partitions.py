@@ -115,6 +115,9 @@ class Watched(SilentProgress):
         }
 
 
+_WORK = "from assay.infra.engines.dask_worker import run_worker; run_worker"
+
+
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[str, psutil.Process]]:
     """A scheduler on loopback and so many workers: its address, and its process."""
@@ -138,7 +141,8 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, psutil.Process]]:
             time.sleep(0.1)
         address = json.loads(address_file.read_text(encoding="utf-8"))["address"]
         for _ in range(workers):
-            start([str(Path(sys.executable).with_name("assay")), "worker", address])
+            # Not `assay worker`, which joins nobody without TLS.
+            start([sys.executable, "-c", f"{_WORK}({address!r})"])
         yield address, psutil.Process(scheduler.pid)
 
 
