@@ -247,7 +247,7 @@ def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportio
     >>> [round(mean_of(np.array([1.0, 1.0, 3.0, 3.0]), of).high, 1) for of in (None, np.array([0, 0, 1, 1]))]
     [3.8, 14.7]
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n = len(values)
     if not n:
@@ -257,7 +257,7 @@ def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportio
     units = len(apart)
     if units < 2:
         return Proportion(mean, None, None, n)
-    half = float(t.ppf(0.975, units - 1) * np.sqrt(units / (units - 1) * (apart @ apart)) / n)
+    half = float(stdtrit(units - 1, 0.975) * np.sqrt(units / (units - 1) * (apart @ apart)) / n)
     return Proportion(mean, mean - half, mean + half, n)
 
 

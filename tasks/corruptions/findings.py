@@ -133,10 +133,10 @@ def _inflation(of: Gram, hits: int, trials: int) -> float | None:
 
 def _t_correction(blocks: int, level: float = 0.95) -> float:
     """(z/t)², t on n − 1 degrees of freedom: the spread of few blocks is itself uncertain."""
-    from scipy.stats import norm, t
+    from scipy.special import ndtri, stdtrit
 
     tail = (1 - level) / 2
-    return float(norm.isf(tail) / t.isf(tail, blocks - 1)) ** 2
+    return float(ndtri(tail) / stdtrit(blocks - 1, tail)) ** 2
 
 
 def clustered_ratio(

@@ -44,9 +44,9 @@ def ramp(word: str, whole: Whole, levels: Levels | None = None) -> Corruption:
 
 def impulses(at: Constants, images: Tensor, draws: Draws, shares: Sequence[float]) -> Tensor:
     """Frames of salt and pepper: a value becomes 0 or 1, each with half of the probability `amount`."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    far = float(norm.isf(at["amount"] / 2))
+    far = float(-ndtri(at["amount"] / 2))
     frames, normals = images.repeat(len(shares), 1, 1, 1, 1), draws.noise(len(shares) - 1, tuple(images.shape[1:]))
     frames[1:] = (normals > 0).to(images.dtype).where(normals.abs() > far, frames[1:])
     return frames

@@ -107,9 +107,9 @@ def radius_of(lower: float, sigma: float) -> float:
     >>> round(radius_of(0.9908, 0.25), 3)
     0.589
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    return float(sigma * norm.ppf(lower))
+    return float(sigma * ndtri(lower))
 
 
 AS_IT_IS, UNDER_NOISE = "as-it-is", "under-noise"  # what a certified model was trained on

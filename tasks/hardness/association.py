@@ -146,7 +146,7 @@ def partial_association(
 def _concluded(value: float, strayed: npt.NDArray[np.floating[Any]], sizes: Integers) -> Association:
     """The coefficient with the interval and p that its groups' influences give, on Fisher's z; it has no interval but
     itself where nothing varies."""
-    from scipy.stats import t as student
+    from scipy.special import stdtrit
 
     n, groups, equal = int(sizes.sum()), len(sizes), kish(sizes)
     parts = from_the_others(strayed * n, sizes)
@@ -154,7 +154,7 @@ def _concluded(value: float, strayed: npt.NDArray[np.floating[Any]], sizes: Inte
     if not spread or abs(value) >= 1 - 1e-12:
         return Association(n, groups, value, value, value, 2 * 0.5**equal if value else 1.0)
     spread /= 1 - value * value
-    middle, half = math.atanh(value), float(student.isf(0.025, equal - 1)) * spread
+    middle, half = math.atanh(value), -float(stdtrit(equal - 1, 0.025)) * spread
     ends = math.tanh(middle - half), math.tanh(middle + half)
     return Association(n, groups, value, *ends, two_sided(middle / spread, equal))
 

@@ -206,14 +206,15 @@ def _lower_p(hits: Integers, members: Bools, others: Bools, codes: Integers) -> 
     """The one-sided p-value of the slice being less often right than the others: Fisher's exact test where samples are
     independent; by group Student's t, with the degrees of freedom of Satterthwaite (1946) from the groups that count on
     either side (Kish 1965)."""
-    from scipy.stats import hypergeom, t
+    from scipy.special import stdtr
+    from scipy.stats import hypergeom
 
     both = members | others
     if len(np.unique(codes[both])) == int(both.sum()):
         won, n = int(hits[members].sum()), int(members.sum())
         return float(hypergeom.cdf(won, int(both.sum()), int(hits[both].sum()), n))
     z, freedom = _shortfall(hits, members, others, codes)
-    return float(t.sf(z, freedom))
+    return float(stdtr(freedom, -z))
 
 
 def _shortfall(hits: Integers, members: Bools, others: Bools, codes: Integers) -> tuple[float, float]:

@@ -200,7 +200,7 @@ def _of_scores(
     how: How | None = None,
 ) -> RunDifference:
     """Ratios of sums, resampled by group; of few groups, or at a level that resamples do not reach, Student's t."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     old, new = sums
     count, tail = len(old[0]), (1 - level) / 2
@@ -214,7 +214,7 @@ def _of_scores(
         return RunDifference(value, float(low), float(high), min(1.0, p), n, how or "paired bootstrap")
     spread = _spread(_influence(*new) - _influence(*old))
     half = _half_width(spread, count, level)
-    p = 2 * float(t.sf(abs(value) / spread, count - 1)) if spread and count > 1 else 1.0
+    p = 2 * float(stdtr(count - 1, -abs(value) / spread)) if spread and count > 1 else 1.0
     return RunDifference(value, value - half, value + half, p, n, how or "paired, by Student's t")
 
 
@@ -226,9 +226,9 @@ def _spread(influence: Floats) -> float:
 
 def _half_width(spread: float, groups: int, level: float) -> float:
     """Of Student's interval; no end of it where there is a single group."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.isf((1 - level) / 2, groups - 1)) * spread if groups > 1 else float("inf")
+    return -float(stdtrit(groups - 1, (1 - level) / 2)) * spread if groups > 1 else float("inf")
 
 
 def _sums(codes: npt.NDArray[np.int64], run: Sampled, count: int = 0) -> tuple[Floats, Floats]:
@@ -283,7 +283,7 @@ def _mover(
     correlation: float = 0.0,
 ) -> RunDifference:
     """Both with 95 % intervals, which are stretched to the level as those of a normal distribution would be."""
-    from scipy.special import ndtr, ndtri  # scipy.stats' norm to the last bit, without its imports
+    from scipy.special import ndtr, ndtri
 
     (old, old_low, old_high), (new, new_low, new_high) = before, after
     usual = float(-ndtri((1 - LEVEL) / 2))

@@ -202,7 +202,7 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
     >>> prediction_entropy(np.array([0, 1, 0, 1]), 2).value
     1.0
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     n = len(answers)
     if n == 0:
@@ -213,7 +213,7 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
     for label, column in enumerate(columns.T):
         surprise[:, label] = -np.log2(np.bincount(column, minlength=possible)[column] / n)
     per_sample = surprise.mean(axis=1)
-    value, half = float(per_sample.mean()), float(norm.isf((1 - level) / 2) * per_sample.std() / np.sqrt(n))
+    value, half = float(per_sample.mean()), float(-ndtri((1 - level) / 2) * per_sample.std() / np.sqrt(n))
     if value == 0.0:
         rest = 1 - wilson_of(n, n, level)[0]
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
@@ -307,7 +307,7 @@ def joint_level(covariance: Array, level: float = 0.95) -> float:
     >>> [round(joint_level(np.eye(k)), 3) for k in (1, 42)], round(joint_level(np.ones((42, 42))), 3)
     ([0.95, 0.999], 0.95)
     """
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     varied = np.diag(covariance) > 0
     if varied.sum() < 2:
@@ -317,7 +317,7 @@ def joint_level(covariance: Array, level: float = 0.95) -> float:
     weights, vectors = np.linalg.eigh(correlation)
     root = (vectors * np.sqrt(np.clip(weights, 0, None))) @ vectors.T  # the symmetric root: there is but one
     drawn = np.random.default_rng(_SEED).standard_normal((_DRAWS, len(root))) @ root.T
-    return max(level, float(2 * norm.cdf(critical_value(drawn, np.zeros(len(root)), level)) - 1))
+    return max(level, float(2 * ndtr(critical_value(drawn, np.zeros(len(root)), level)) - 1))
 
 
 def extreme_share(

@@ -36,14 +36,14 @@ class Effective(NamedTuple):
         >>> round(Effective(100.0, 20).counted(), 1), Effective(100.0, 100.0).counted()
         (87.7, 100.0)
         """
-        from scipy.stats import norm, t
+        from scipy.special import ndtri, stdtrit
 
         if self.clusters < 1 + 1e-9:
             return 0.0
         if self.clusters >= self.n:
             return self.n
         tail = (1 - level) / 2
-        counted = self.n * float(norm.isf(tail) / t.isf(tail, self.clusters - 1)) ** 2
+        counted = self.n * float(ndtri(tail) / stdtrit(self.clusters - 1, tail)) ** 2
         return counted if counted >= 1 else 0.0
 
 

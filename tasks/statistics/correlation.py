@@ -34,7 +34,8 @@ def spearman_rows(rows: npt.ArrayLike) -> Spearman:
     >>> spearman_rows([[0.9, 0.8, 0.7], [0.5, 0.5, 0.5]]).rho
     array([-1., nan])
     """
-    from scipy.stats import rankdata, t
+    from scipy.special import stdtr
+    from scipy.stats import rankdata
 
     values: npt.NDArray[np.float64] = np.atleast_2d(np.asarray(rows, dtype=np.float64))  # [b, N]
     width = values.shape[1]
@@ -50,7 +51,7 @@ def spearman_rows(rows: npt.ArrayLike) -> Spearman:
     if width > 2:
         r = rho[defined]
         with np.errstate(divide="ignore"):
-            p_value[defined] = 2 * t.sf(np.abs(r) * np.sqrt((width - 2) / (1 - r * r)), width - 2)
+            p_value[defined] = 2 * stdtr(width - 2, -np.abs(r) * np.sqrt((width - 2) / (1 - r * r)))
     return Spearman(rho, p_value)
 
 

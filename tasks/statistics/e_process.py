@@ -42,12 +42,13 @@ def evidence(nights: Sequence[NewSamples], starts: int, bound: float = 0.0) -> l
     >>> by_night[19] < 1, by_night[25] > 100
     (True, True)
     """
-    from scipy.stats import hypergeom, norm
+    from scipy.special import ndtri
+    from scipy.stats import hypergeom
 
     right, n, counts = np.array(nights, dtype=np.int64).T
     bag, known = np.cumsum(n) - n, np.cumsum(right) - right
     known = np.maximum(0, known - np.ceil(bound * bag)).astype(np.int64)  # as if they had lost as much as may be
-    z = norm.ppf(np.clip(hypergeom.cdf(right, bag + n, known + right, n), *_MOST_SURE))
+    z = ndtri(np.clip(hypergeom.cdf(right, bag + n, known + right, n), *_MOST_SURE))
     bets, unspent, by_night = np.zeros(len(_TILTS)), 1.0, []
     for night in range(len(nights)):
         if counts[night] and n[night] and bag[night]:

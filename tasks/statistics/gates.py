@@ -207,13 +207,13 @@ def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
     >>> look(gate, Compared(Finding("a.b", value=0.8), far, far), "r1", 0.025).raw
     'failed'
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     bound = gate.change_at_most
     loss, _, most = _loss(gate, compared.usual)
     _, least, _ = _loss(gate, compared.strict)
-    spread = (compared.usual.high - compared.usual.low) / (2 * float(norm.isf(0.025)))
-    reach = float(norm.isf(level) + norm.isf(1 - POWER))
+    spread = (compared.usual.high - compared.usual.low) / (-2 * float(ndtri(0.025)))
+    reach = float(-ndtri(level) - ndtri(1 - POWER))
     detectable = _detectable(bound, reach, spread, compared.usual)
     difference, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
     shown = (

@@ -37,7 +37,7 @@ def mean_share(about: Finding, shares: Floats, groups: Codes | None) -> Finding:
     >>> mean_share(Finding("a", ""), np.array([0.0, 1.0, 1.0, 0.0]), None).value
     0.5
     """
-    from scipy.stats import t
+    from scipy.special import stdtr, stdtrit
 
     n = len(shares)
     if not n:
@@ -50,8 +50,8 @@ def mean_share(about: Finding, shares: Floats, groups: Codes | None) -> Finding:
     if error < _NOTHING:  # all alike, or of one group
         low, high = unvaried(value, there)
         return replace(about, n=n, value=value, low=low, high=high)
-    half = error * float(t.isf(0.025, max(1, there - 1)))
-    p = 2 * float(t.sf(abs(value) / error, max(1, there - 1)))
+    half = -error * float(stdtrit(max(1, there - 1), 0.025))
+    p = 2 * float(stdtr(max(1, there - 1), -abs(value) / error))
     return replace(about, n=n, value=value, low=max(-1.0, value - half), high=min(1.0, value + half), p_value=p)
 
 

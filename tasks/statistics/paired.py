@@ -134,7 +134,7 @@ def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: n
 
 def _sign_flip_p(sums: list[int], *, mid: bool = False) -> float:
     """The two-sided p of a sum of whole numbers per cluster, under signs that turn at random; 1 where all are 0."""
-    from scipy.stats import t
+    from scipy.special import stdtr
 
     turning = [cluster_sum for cluster_sum in sums if cluster_sum]
     total = abs(sum(turning))
@@ -142,7 +142,7 @@ def _sign_flip_p(sums: list[int], *, mid: bool = False) -> float:
         return 1.0
     if len(turning) < _DISCORDANT:
         return _exact_sign_p([abs(cluster_sum) for cluster_sum in turning], total, mid)
-    return 2 * float(t.sf(total / np.sqrt(sum(cluster_sum * cluster_sum for cluster_sum in turning)), len(turning) - 1))
+    return 2 * float(stdtr(len(turning) - 1, -total / np.sqrt(sum(each * each for each in turning))))
 
 
 def share_difference(
@@ -222,12 +222,12 @@ def not_lower_p(gain: Difference, margin: float) -> float:
     >>> round(not_lower_p(share_difference([1] * 6 + [0] * 30, [1] * 30 + [0] * 6), 0.05), 3)
     1.0
     """
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     below = gain.value - gain.low
     kept = gain.value + margin
-    z = float(norm.isf((1 - gain.level) / 2)) * kept / below if below > 0 else math.copysign(math.inf, kept)
-    return float(norm.sf(z))
+    z = float(-ndtri((1 - gain.level) / 2)) * kept / below if below > 0 else math.copysign(math.inf, kept)
+    return float(ndtr(-z))
 
 
 def compared_shares(

@@ -140,13 +140,13 @@ def corrected_share(called: float, n: float, judge: Judge, level: float = 0.95) 
     >>> corrected_share(90, 500, Judge(3, 6, 100, 200)) is None
     True
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     if not n or not judge.cases or not judge.others or not judge.better_than_chance:
         return None
     sensitivity, specificity = judge.detected / judge.cases, judge.cleared / judge.others
     value = _within((called / n + specificity - 1) / (sensitivity + specificity - 1))
-    z = float(norm.isf((1 - level) / 2))
+    z = float(-ndtri((1 - level) / 2))
     share, sized = (called + z * z / 2) / (n + z * z), n + z * z
     finds, clears = (judge.detected + 1) / (judge.cases + 2), (judge.cleared + 1) / (judge.others + 2)
     youden = finds + clears - 1

@@ -51,14 +51,14 @@ def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95
     >>> [round(float(value), 1) for value in interval]
     [24.5, 20.4, 28.6]
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     each = np.asarray(without, dtype=np.float64)
     count = len(each)
     if count < 2 or np.isnan(value):
         return Interval(value, float("nan"), float("nan"))
     spread = float(np.sqrt((count - 1) / count * ((each - each.mean()) ** 2).sum()))
-    half = float(t.isf((1 - level) / 2, count - 1)) * spread
+    half = -float(stdtrit(count - 1, (1 - level) / 2)) * spread
     return Interval(value, value - half, value + half)
 
 
@@ -131,10 +131,10 @@ def expanded(groups: int, level: float = 0.95) -> float:
     >>> round(expanded(10), 3), round(expanded(1000), 3)
     (0.983, 0.95)
     """
-    from scipy.stats import norm, t
+    from scipy.special import ndtr, stdtrit
 
-    tail = float(t.isf((1 - level) / 2, groups - 1)) * (groups / (groups - 1)) ** 0.5
-    return min(1 - 2 * float(norm.sf(tail)), 0.9999)
+    tail = float(stdtrit(groups - 1, (1 - level) / 2)) * (groups / (groups - 1)) ** 0.5
+    return min(1 - 2 * float(ndtr(tail)), 0.9999)
 
 
 def ratio_of(above: Array, below: Array) -> Statistic:
@@ -169,9 +169,9 @@ def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
 
     Values that no resample changes take no part. Never below the value for one alone.
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    single = float(norm.isf((1 - level) / 2))
+    single = float(-ndtri((1 - level) / 2))
     spread = np.nanstd(drawn, axis=0, ddof=1)
     varied = np.isfinite(spread) & (spread > 0)
     if not varied.any():
@@ -182,15 +182,15 @@ def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
 
 def _corrected(value: float, drawn: Array, acceleration: Callable[[], float], level: float) -> Interval:
     """The interval from the statistic of resamples; the acceleration is asked for only where these vary."""
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) < 2 or drawn.min() == drawn.max():
         return Interval(value, float("nan"), float("nan"))
     below = (float((drawn < value).sum()) + float((drawn == value).sum()) / 2) / len(drawn)
-    bias = float(norm.ppf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn))))
-    z = norm.ppf([(1 - level) / 2, (1 + level) / 2])
-    ends = norm.cdf(bias + (bias + z) / np.maximum(1 - acceleration() * (bias + z), 1e-9))
+    bias = float(ndtri(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn))))
+    z = ndtri([(1 - level) / 2, (1 + level) / 2])
+    ends = ndtr(bias + (bias + z) / np.maximum(1 - acceleration() * (bias + z), 1e-9))
     low, high = np.quantile(drawn, ends)
     return Interval(value, min(float(low), value), max(float(high), value))
 

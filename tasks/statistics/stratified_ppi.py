@@ -152,7 +152,7 @@ def labelled_share(
     >>> share.value, share.tuning
     (0.5, 0.0)
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     if any(not ratio.cases.any() for ratio in ratios):
         return None
@@ -167,7 +167,7 @@ def labelled_share(
         inside = min(1 - 0.5 / n, max(0.5 / n, value))
         left = values - tuning * expected[drawn.at]
         effective = inside * (1 - inside) / float(drawn.scale @ drawn.cautious_spread(left))
-    z = float(t.isf((1 - level) / 2, max(1, n - len(weights)))) ** 2 / effective
+    z = float(stdtrit(max(1, n - len(weights)), (1 - level) / 2)) ** 2 / effective
     middle, half = value + z / 2, math.sqrt(z * value * (1 - value) + z * z / 4)
     low, high = (middle - half) / (1 + z), (middle + half) / (1 + z)
     worth = 1 / (1 / effective + 1 / (fewest * len(drawn.strata)))

@@ -85,11 +85,11 @@ def estimated_balance(patterns: VotePatterns, classes: int, steps: int) -> tuple
     They tell it where the model with free shares is so much likelier than the one with equal shares that p < 0.001 by
     the likelihood ratio. Rules that hardly overlap, or are too few, leave both alike.
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     free, equal = (fit(patterns, classes, steps, shares) for shares in (None, [1 / classes] * classes))
     ratio = 2 * int(patterns.times.sum()) * (equal.losses[-1] - free.losses[-1])
-    p_value = float(chi2.sf(max(ratio, 0.0), classes - 1))
+    p_value = float(chdtrc(classes - 1, max(ratio, 0.0)))
     if p_value >= _SURE:
         return None, p_value
     shares = np.maximum(free.shares, _LEAST_SHARE)

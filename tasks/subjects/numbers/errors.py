@@ -105,14 +105,14 @@ def ratio_interval(above: Floats, below: Floats, groups: npt.NDArray[np.int64] |
 def half_width(distances: Floats, groups: npt.NDArray[np.int64] | None) -> float:
     """Half the 95 % interval of a mean by group, of the samples' distances from it: Student's t; NaN where fewer than
     two groups are there."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     codes = np.arange(len(distances)) if groups is None else codes_of(groups)
     sizes = np.bincount(codes).astype(np.int64)
     if len(sizes) < 2:
         return math.nan
     strayed = from_the_others(np.bincount(codes, distances).astype(np.float64), sizes)
-    return float(t.isf(0.025, max(kish(sizes) - 1, 1.0))) * math.sqrt(float(strayed @ strayed))
+    return -float(stdtrit(max(kish(sizes) - 1, 1.0), 0.025)) * math.sqrt(float(strayed @ strayed))
 
 
 def error_findings(about: Finding, predicted: Predicted, promised: float | None) -> Iterator[Finding]:
