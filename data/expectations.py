@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import threading
 import warnings
@@ -78,8 +79,9 @@ def bounded_sample(table: pa.Table, rows: int, seed: int = 0) -> pa.Table:
     return table.take(pa.array(np.sort(chosen)))
 
 
+@functools.cache
 def warm_up() -> threading.Thread:
-    """A thread that imports Great Expectations (seven seconds) while other work goes on.
+    """The thread that imports Great Expectations (up to seven seconds) while other work goes on.
 
     Who checks waits for it, so that the processor's time for it is no stage's, whichever is the first.
     """

@@ -28,7 +28,7 @@ from assay.infra.errors import AssayError, InputError, SettingError, raises_no_s
 from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.runs import Conductor, Run
+from assay.infra.stages.runs import Conductor, Playable, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
@@ -76,6 +76,7 @@ def run_pipeline(
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
     server, left = None if configured_api() else PrefectServer(), bool(verify)
+    missing: list[Playable] = []
 
     @cache
     def prepare() -> None:
@@ -86,8 +87,12 @@ def run_pipeline(
             server.launch()
         prepare_workers(project.compute, libraries_of(pipeline))
 
+    def on_missing(stage: Playable) -> None:
+        missing.append(stage)
+        prepare()
+
     try:
-        expected = forecast_for_record(project, pipeline, seed, share, fresh, on_missing=prepare)
+        expected = forecast_for_record(project, pipeline, seed, share, fresh, on_missing=on_missing)
         if left or is_something_left(expected):
             prepare()
         # A server of the user's hears also of a run that takes everything from the store.
@@ -100,6 +105,8 @@ def run_pipeline(
                 server.notice = run.notice
             if left:
                 run.warm_up()
+            for stage in missing:  # while Prefect's server starts; sooner, both would wait for each other's imports
+                stage.warm_up()
             with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)
     finally:
@@ -115,7 +122,7 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     store = Store(project.store).open()
     close_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
-    expected = forecast_for_record(project, pipeline, seed, on_missing=prepare)
+    expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
     with _open_run(project, pipeline, store, expected, seed) as run:
         return perform(run, project, pipeline)
 

@@ -91,6 +91,13 @@ def extras(pipeline: kind.AuditRequest) -> Iterator[tuple[Where, str]]:
         yield ("weak_labels", "labelers"), "snorkel"
 
 
+def libraries(pipeline: kind.AuditRequest) -> Iterator[str]:
+    """What its labelers import."""
+    labelling = pipeline.asked(WeakLabelling) or WeakLabelling()
+    for labeler in weak_labels.LABELERS.all:
+        yield from labeler.libraries if labeler.word in labelling.labelers else ()
+
+
 def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:
     """The columns that rules look at which the pipeline writes itself."""
     asked = pipeline.asked(Labeling)
@@ -105,6 +112,7 @@ CURATION = kind.AuditKind(
     asked,
     FLOW.curate,
     extras=extras,
+    libraries=libraries,
     keys=(
         kind.Key("labeling", Labeling, "{functions: breast-cancer}"),
         kind.Key("pruning", Pruning, "{correlation: 0.5}"),

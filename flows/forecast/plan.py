@@ -32,7 +32,7 @@ from assay.infra.engines.devices import require_gpu_here
 from assay.infra.engines.opening import engine_for_plan
 from assay.infra.errors import InputError, RunError, error_text
 from assay.infra.stages.branches import Plan, PlannedStage
-from assay.infra.stages.runs import Run
+from assay.infra.stages.runs import OnMissing, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
@@ -78,7 +78,7 @@ def walk_plan(
     share: float = 1.0,
     fresh: bool = False,
     noted: Ingredients | None = None,
-    on_missing: Callable[[], None] = lambda: None,
+    on_missing: OnMissing = lambda _: None,
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
@@ -103,7 +103,7 @@ def forecast_before_run(
     *,
     share: float = 1.0,
     fresh: bool = False,
-    on_missing: Callable[[], None] = lambda: None,
+    on_missing: OnMissing = lambda _: None,
 ) -> tuple[Forecast, list[str]]:
     """What a run will cost, and what is to be said of its budget; nothing is written or started to know that."""
     planned, slots = walk_plan(project, pipeline, seed, share=share, fresh=fresh, on_missing=on_missing)
@@ -153,10 +153,10 @@ def forecast_for_record(
     share: float = 1.0,
     fresh: bool = False,
     *,
-    on_missing: Callable[[], None] = lambda: None,
+    on_missing: OnMissing = lambda _: None,
 ) -> dict[str, Any]:
-    """What a run is expected to cost, and the sentences for its head (`said`); `on_missing` is called as soon as a
-    stage is found that the store does not hold."""
+    """What a run is expected to cost, and the sentences for its head (`said`); `on_missing` is called with each stage
+    that the store does not hold, as soon as it is found."""
     try:
         expected, of_budget = forecast_before_run(
             project, pipeline, seed, share=share, fresh=fresh, on_missing=on_missing

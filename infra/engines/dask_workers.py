@@ -273,13 +273,15 @@ class Crew:
 
 
 class Workers:
-    """A scheduler's workers, looked up afresh; remembers names, and that there were plain ones while they restart."""
+    """A scheduler's workers as they were a moment ago; remembers names, and that there were plain ones while they
+    restart."""
 
     def __init__(self, client: Client, name: str, saw_cpu: bool = False) -> None:
         self._client = client
         self._name = name
         self.saw_cpu = saw_cpu
         self._names: dict[str, str] = {}
+        self._seen: tuple[float, Crew] | None = None
         self.running: frozenset[str] = frozenset()
         """Those that took calls at the last look: neither paused, as their memory is full, nor on their way out."""
 
@@ -288,7 +290,10 @@ class Workers:
         return self._names.get(where, where)
 
     def crew(self) -> Crew:
-        """Who is there now."""
+        """Who is there; several branches that ask in the same moment are told the same."""
+        if self._seen is not None and time.monotonic() - self._seen[0] < _MOMENT_SECONDS / 2:
+            return self._seen[1]
+        asked = time.monotonic()
         with lost_in_words(self._name, _NO_ANSWER):
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         self._names.update({where: str(it["name"]) for where, it in workers.items()})
@@ -298,7 +303,9 @@ class Workers:
         offers = bool(plain) and all(it["resources"].get("CPU") for it in plain.values())
         self.saw_cpu |= offers
         calls = {where: int(it["resources"].get("CPU", it["nthreads"])) for where, it in plain.items()}
-        return Crew(calls, gpu, offers or (self.saw_cpu and not plain))
+        crew = Crew(calls, gpu, offers or (self.saw_cpu and not plain))
+        self._seen = asked, crew
+        return crew
 
     def busy_with(self) -> dict[str, list[str]]:
         """What was sent to each worker and is not done, by the worker's address."""

@@ -192,8 +192,7 @@ class Plan(runs.Conductor):
     """The stages that a flow came across, in order."""
 
     stages: list[PlannedStage] = field(default_factory=list)
-    on_missing: Callable[[], None] = lambda: None
-    """Called for every stage that the store does not hold."""
+    on_missing: runs.OnMissing = lambda _: None
     at_once: bool = field(default=False, init=False)
 
     def play(self, stage: runs.Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -206,7 +205,7 @@ class Plan(runs.Conductor):
             manifest = None if run.fresh else run.store.find(stage.name, key)
             outlook = CACHED if manifest else WILL_RUN
         if manifest is None:
-            self.on_missing()
+            self.on_missing(stage)
         gpu_workers = {"preferred": "GPU workers, or CPU", "required": "GPU workers"} if stage.gpu else {}
         where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
         about = ", ".join(filter(None, (runs.current_branch(), _eps_among((*args, *kwargs.values())))))

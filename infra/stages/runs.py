@@ -111,6 +111,8 @@ class Playable(Protocol):
     title: str
     gpu: bool
     body: Callable[..., Any]
+    warm_up: Callable[[], object]
+    """Imports in the background what takes the stage seconds in the flow's process."""
 
     def on_gpu(self, run: Run) -> bool:
         """Whether its calls go to GPU workers in this run."""
@@ -125,6 +127,10 @@ class Playable(Protocol):
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], on_progress: OnProgress
     ) -> tuple[Any, StageRecord]:
         """The handles, from the store or computed, and the record of what happened."""
+
+
+OnMissing = Callable[[Playable], None]
+"""Called with a stage that the store does not hold."""
 
 
 class Conductor:

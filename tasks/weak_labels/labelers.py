@@ -180,14 +180,14 @@ class LabelerChoice(Named):
     """A labeler that a pipeline can name: what it learns from votes, or what it makes of them; with neither, every
     vote weighs the same.
 
-    `learn` turns counts of votes into weights per function, with `by_pattern` those of whole patterns, too; `load`
-    imports what it needs, if that takes seconds.
+    `learn` turns counts of votes into weights per function, with `by_pattern` those of whole patterns, too; `libraries`
+    are what it imports, if that takes seconds.
     `probabilities` is given the votes of some samples, [n, m] with -1 for abstaining, and the number of classes, and
     gives the probability of every class, [n, k]; a sample's may not depend on the other samples.
     """
 
     learn: Callable[[VoteCounts, Options], Labeler] | None = None
-    load: Callable[[], None] | None = None
+    libraries: tuple[str, ...] = ()
     by_pattern: bool = False
     most_classes: int | None = None
     """How many classes it can tell apart; None for any number."""

@@ -91,12 +91,6 @@ def snorkel(counts: VoteCounts, settings: Options, balance: Sequence[float] | No
     return Labeler(counts.functions, weights, mu, training, None if balance is None else tuple(balance))
 
 
-def load() -> None:
-    """Import Snorkel, which takes seconds the first time."""
-    with _one_torch_thread():
-        import snorkel.labeling.model  # noqa: F401
-
-
 def settled_after(steps: Sequence[float]) -> int | None:
     """The epoch after which μ moves by no more than a thousandth altogether, or None if that came too late.
 
@@ -212,4 +206,4 @@ def _learn(counts: VoteCounts, settings: Options) -> Labeler:
     return snorkel(counts, settings, given_balance(settings))
 
 
-SNORKEL = LabelerChoice("snorkel", learn=_learn, load=load)
+SNORKEL = LabelerChoice("snorkel", learn=_learn, libraries=("snorkel.labeling.model",))
