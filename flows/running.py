@@ -71,6 +71,7 @@ def run_pipeline(
     Of the partitions that a stage takes from earlier results, `verify` are computed again and compared. With a `share`
     below 1, it is a run on a sample.
     """
+    began = time.perf_counter()
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store, stream = Store(project.store).open(), console.file if console else None
@@ -99,7 +100,7 @@ def run_pipeline(
         orchestrated = left or server is None
         with (
             signals_as_errors(),
-            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated) as run,
+            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated, began) as run,
         ):
             if server is not None:
                 server.notice = run.notice
@@ -117,13 +118,14 @@ def run_pipeline(
 @raises_no_secrets
 def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
+    began = time.perf_counter()
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     close_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
     expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
-    with _open_run(project, pipeline, store, expected, seed) as run:
+    with _open_run(project, pipeline, store, expected, seed, began=began) as run:
         return perform(run, project, pipeline)
 
 
@@ -139,6 +141,7 @@ def _open_run(
     share: float = 1.0,
     stream: IO[str] | None = None,
     orchestrated: bool = True,
+    began: float | None = None,
 ) -> Iterator[Run]:
     progress, conductor = open_progress(cast("TextIO | None", stream)), Conductor()
     if orchestrated:
@@ -158,6 +161,7 @@ def _open_run(
         verify=verify,
         share=share,
         allowance=Allowance(pipeline.seconds_allowed, pipeline.budget or ""),
+        began=began,
     )
     run.record.forecast = expected
     run.record.settings = pipeline.model_dump(mode="json")

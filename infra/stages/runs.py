@@ -175,6 +175,7 @@ class Run:
         verify: int = 0,
         share: float = 1.0,
         allowance: Allowance | None = None,
+        began: float | None = None,
     ) -> None:
         self.store, self.progress, self.seed, self.fresh = store, progress, seed, fresh
         self.verify = verify
@@ -195,7 +196,7 @@ class Run:
         self._lease = Lease(store, self.record.id)
         store.folder.notice = self.notice
         self._surroundings = ExitStack()
-        self._began = time.perf_counter()
+        self._began = time.perf_counter() if began is None else began
         self.masked = False
         """Whether no error may quote the data: see `error_text`."""
         self.failures: list[AssayError] = []
