@@ -100,7 +100,9 @@ def run_pipeline(
         orchestrated = left or server is None
         with (
             signals_as_errors(),
-            _open_run(project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated, began) as run,
+            _open_run(
+                project, pipeline, store, expected, seed, fresh, verify, share, stream, orchestrated, began
+            ) as run,
         ):
             if server is not None:
                 server.notice = run.notice

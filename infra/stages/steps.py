@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import functools
 import json
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from assay.infra.engines.calls import Call, Folded, Outcome
-from assay.infra.errors import InputError, RunError, error_text
+from assay.infra.errors import AssayError, InputError, RunError, error_text
 from assay.infra.stages.exact import Seeds, decode_tally, encode_tally, merge, mergeable
 from assay.infra.stages.partition_work import HERE, PartitionWork, call_function, differing_outputs, write_partition
 from assay.infra.stages.reuse import differs_error, find_earlier_parts, json_hash, take_earlier_parts
-from assay.infra.stages.stage import Workbench
+from assay.infra.stages.stage import Workbench, current_workbench
 from assay.infra.storage.artifacts import Artifact, Part, PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.keys import InexactError, fingerprint
 from assay.infra.storage.parquet import open_parquet
 
+V = TypeVar("V")
 MOST_COUNT_BYTES = 4 << 20
 
 
@@ -138,6 +140,38 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     bench.run.notice(
         f"Left out after repeated failures: {'; '.join(names)}. The first said: {error_text(first, bench.run.masked)}"
     )
+
+
+def on_workers(function: Callable[..., V], *each: Sequence[object], **constants: Any) -> list[V]:
+    """What the function gives for the first of each, for the second, and so on, computed on the workers: what is no
+    partition's and takes too long for the flow's process, where all stages share one processor."""
+    bench = current_workbench()
+    shared = bench.engine.share(constants)
+    calls = [
+        Call(index, f"{bench.title}, call {index + 1}", _timed, (function, given, shared), priority=bench.priority)
+        for index, given in enumerate(zip(*each, strict=True))
+    ]
+    values = dict[int, V]()
+    for outcome in bench.engine.run(calls, gpu=bench.gpu):
+        raise_failure(bench, outcome, calls[outcome.index].name)
+        values[outcome.index], seconds = cast("tuple[V, float]", outcome.value)
+        bench.cpu_seconds += seconds if outcome.worker != HERE else 0.0
+    return [values[index] for index in range(len(calls))]
+
+
+def _timed(function: Callable[..., V], given: tuple[object, ...], constants: Mapping[str, Any]) -> tuple[V, float]:
+    """What the function gives, and the seconds of its processor."""
+    began = time.process_time()
+    return function(*given, **constants), time.process_time() - began
+
+
+def raise_failure(bench: Workbench, outcome: Outcome, what: str) -> None:
+    """Raise what a call ended with, in words, if it failed."""
+    error, masked = outcome.error, bench.run.masked
+    if isinstance(error, AssayError):
+        raise error
+    if error is not None:
+        raise RunError(f"{what} failed for good: {error_text(error, masked)}") from (None if masked else error)
 
 
 def count_partitions(step: StepWork) -> Any:

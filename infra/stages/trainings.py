@@ -18,9 +18,10 @@ from typing import Any, cast
 import pyarrow as pa
 
 from assay.infra.engines.calls import Call
-from assay.infra.errors import AssayError, RunError, Stopped
+from assay.infra.errors import RunError, Stopped
 from assay.infra.stages.partition_work import Slice, read_slices, whereabouts
 from assay.infra.stages.stage import Workbench, current_workbench
+from assay.infra.stages.steps import raise_failure
 from assay.infra.storage.artifacts import Artifact, Files, Part, PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import conform, write_part
@@ -190,11 +191,7 @@ def _carry_out(bench: Workbench, work: TrainingWork, constants: Mapping[str, Any
     calls = [Call(0, work.name, carry_out, (work, engine.share(dict(constants))), priority=1)]
     with _watched(bench, checkpoints):
         (outcome,) = engine.run(calls, gpu=bench.gpu)
-    if isinstance(outcome.error, AssayError):
-        raise outcome.error
-    if outcome.error is not None:
-        reason = f"{type(outcome.error).__name__}: {outcome.error}"
-        raise RunError(f"{work.name} failed for good: {reason}") from outcome.error
+    raise_failure(bench, outcome, work.name)
     trained = cast(Trained, outcome.value)
     bench.computed += 1
     for part in trained.files:

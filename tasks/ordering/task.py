@@ -26,6 +26,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, map_partitions, reduce_partitions
 from assay.infra.stages.shuffle import Received
 from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
+from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.datasets import dataset_of_rank
@@ -169,7 +170,8 @@ def judge_order(
     counting = Counting(pools_of(clusters), whole=1, confidence=1 if is_ours else None)
     counts, other = count_orders(*labelled_by_scores([judged, beside], samples, clusters), counting)
     generator = stage_seeds().generator("permutations")
-    findings = order_test_findings(counts, other, settings.significance, approach, labeler, generator)
+    about = {"significance": settings.significance, "approach": approach, "labeler": labeler}
+    (findings,) = on_workers(order_test_findings, [counts], [other], generator=generator, **about)
     if other.calibration is not None:
         findings += calibration_findings(other.calibration, labeler, stage_seeds().generator())
     area, p = (next(each for each in findings if each.metric == f"ordering.{name}") for name in ("auc", "trend_p"))

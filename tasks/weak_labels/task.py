@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -11,17 +11,9 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import Classes, Findings, LabelModel, Panel, Samples, Votes, WeakLabels, class_names
 from assay.infra.errors import InputError
-from assay.infra.stages.partitions import (
-    Columns,
-    Reuse,
-    Tallied,
-    collect,
-    map_partitions,
-    map_pieces,
-    reduce_partitions,
-    tally_of,
-)
+from assay.infra.stages.partitions import Columns, Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
 from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.findings import findings_table
@@ -83,7 +75,7 @@ def train_labeler(
     functions: Literal["all", "panel"],
 ) -> Artifact[LabelModel]:
     """A labeler by its word, listening to all functions or to the panel; fitted on all samples."""
-    choice, model = LABELERS.named(labeler, settings), None
+    choice = LABELERS.named(labeler, settings)
     if choice.learn is None and panel is not None:
         trained = _untrained_labeler(choice, _functions(panel, functions))
     else:
@@ -108,30 +100,21 @@ def train_labeler(
             if estimated and heard.patterns is not None:
                 balanced, p_value = estimated_balance(heard.patterns, heard.classes, settings.epochs)
                 settings = settings.model_copy(update={"class_balance": balanced or "uniform"})
-            model = map_pieces(
-                learned, [Asked(labeler)], into=LabelModel, counts=heard, settings=settings, equal_p=p_value
-            )
-            trained = labeler_from(collect(model, None))
+            (trained,) = on_workers(learned, [heard], settings=settings, labeler=labeler)
+            trained = replace(trained, equal_p=p_value)
     balance = "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
     if trained.balance is not None:
         how = "given" if trained.equal_p is None else "estimated"
         balance = f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
     say(_trained_in_words(trained, choice) + balance)
-    return model or write_table(trained.to_table(), into=LabelModel)
+    return write_table(trained.to_table(), into=LabelModel)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The labeler that is to learn, by its word."""
-
-    labeler: str
-
-
-def learned(asked: Asked, counts: VoteCounts, settings: WeakLabelling, equal_p: float | None) -> pa.Table:
-    """What the labeler learns from counts of votes, as a table."""
-    choice = LABELERS.named(asked.labeler, settings)
+def learned(counts: VoteCounts, settings: WeakLabelling, labeler: str) -> Labeler:
+    """What the labeler of that word learns from counts of votes."""
+    choice = LABELERS.named(labeler, settings)
     assert choice.learn is not None
-    return replace(choice.learn(counts, settings), equal_p=equal_p).to_table()
+    return choice.learn(counts, settings)
 
 
 @stage(version=1, title="weak labels")
