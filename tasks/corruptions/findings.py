@@ -20,7 +20,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.table import MEDMNIST_C
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
@@ -259,27 +258,20 @@ _OWN, _REFERENCE = (1, 2), (3, 4)  # the places of hits and trials in a Gram mat
 
 
 def corruption_findings(
-    tally: Tally, reference: str, clean: Mapping[str, Errors], seeds: Seeds, classes: Sequence[str] = ()
+    subject: str, tally: Tally, reference: str, clean: Mapping[str, Errors], seeds: Seeds, classes: Sequence[str] = ()
 ) -> list[Finding]:
-    """Flip probability and accuracy of each cell, and of each perturbation over all severities what every class gets
-    (none of several labels); of all but the reference also relative flips and corruption errors, for MedMNIST-C
-    balanced ones.
+    """A subject's flip probability and accuracy of each cell, and of each perturbation over all severities what every
+    class gets (none of several labels); of all but the reference also relative flips and corruption errors, for
+    MedMNIST-C balanced ones.
 
     `clean` are each subject's errors on clean samples, empty where these are not known.
     """
-    if reference not in tally.subjects:
-        raise InputError(
-            f"`corruptions.reference` is {reference!r}, but those corrupted are {', '.join(tally.subjects)}: "
-            "name one of them."
-        )
-    findings: list[Finding] = []
-    balanced = tally.of_class.any() and any(word.partition("/")[0] in MEDMNIST_C for word in tally.perturbations)
-    for own, subject in enumerate(tally.subjects):
-        estimates = _Subject(tally, own, tally.subjects.index(reference), seeds)
-        findings += [*estimates.shares(), *estimates.worst(), *estimates.of_classes(classes)]
-        if subject != reference:
-            findings += [*estimates.relative_flips(), *estimates.errors(), *estimates.added_errors(clean)]
-            findings += estimates.balanced_errors(clean) if balanced else ()
+    estimates = _Subject(tally, tally.subjects.index(subject), tally.subjects.index(reference), seeds)
+    findings = [*estimates.shares(), *estimates.worst(), *estimates.of_classes(classes)]
+    if subject != reference:
+        findings += [*estimates.relative_flips(), *estimates.errors(), *estimates.added_errors(clean)]
+        if tally.of_class.any() and any(word.partition("/")[0] in MEDMNIST_C for word in tally.perturbations):
+            findings += estimates.balanced_errors(clean)
     return findings
 
 

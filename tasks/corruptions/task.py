@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, Seeds
 from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_table
+from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.corruptions.camera import Draws
 from assay.tasks.corruptions.choice import Corruption, sequence, strongest_frames
@@ -270,7 +272,13 @@ def measure_corruptions(
         answers = collect(predictions, None)
         require_same_samples(answers, rows, name)
         errors[name] = clean_errors(answers_in(answers, names, several), truth, block_of, len(names))
-    findings = corruption_findings(tally, reference, errors, stage_seeds(), names)
+    if reference not in tally.subjects:
+        raise InputError(
+            f"`corruptions.reference` is {reference!r}, but those corrupted are {', '.join(tally.subjects)}: "
+            "name one of them."
+        )
+    about = {"tally": tally, "reference": reference, "clean": errors, "seeds": stage_seeds(), "classes": names}
+    findings = list(chain.from_iterable(on_workers(corruption_findings, tally.subjects, **about)))
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)
     flips_of = {finding.subject: finding.value for finding in measured(overall)}
     say(" · ".join(f"{subject} flips {value:.1%}" for subject, value in sorted(flips_of.items())))

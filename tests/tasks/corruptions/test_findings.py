@@ -26,7 +26,7 @@ def tally(hits: np.ndarray, units: np.ndarray | None = None, each: int = 1) -> T
 
 
 def found(of: Tally, metric: str, *, of_: str = "mean", subject: str = "a", reference: str = "a", clean=None):
-    findings = corruption_findings(of, reference, clean or {}, Seeds(0, "test"))
+    findings = corruption_findings(subject, of, reference, clean or {}, Seeds(0, "test"))
     keys = {(one.metric, one.of, one.group, one.subject): one for one in findings}
     return keys[f"corruption.{metric}", of_, "all", subject]
 
