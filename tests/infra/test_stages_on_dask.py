@@ -1,18 +1,21 @@
 """Stages on real worker processes: the same digests, whatever the workers go through."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from plumbing_workload import Numbers, Piece, Scaled, double, kill_once, make_numbers
+from plumbing_workload import Numbers, Piece, Scaled, burn, double, kill_once, make_numbers
 
 from assay.infra.engines.calls import Engine
 from assay.infra.engines.opening import open_engine
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute
-from assay.infra.stages.partitions import map_partitions, map_pieces
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces
 from assay.infra.stages.runs import Run
-from assay.infra.stages.stage import stage
+from assay.infra.stages.stage import stage, write_table
+from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact, Part
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
@@ -118,3 +121,28 @@ def test_no_gpu_and_required_is_refused_before_anything_is_written(run_on):
         with pytest.raises(InputError, match="assay worker"):
             on_gpu(numbers)
         assert [record.title for record in run.record.stages] == ["make"]
+
+
+@stage(version=1)
+def burnt(names: list[str], folder: str) -> Artifact[Numbers]:
+    found = on_workers(burn, [0.2] * len(names), names, folder=folder)
+    table = pa.table({"id": found, "x": pa.array(range(len(found)), pa.int64())})
+    return write_table(table, into=Numbers)
+
+
+def test_what_is_no_partitions_is_computed_on_workers_and_counts_as_the_stages(run_on, two_workers, tmp_path):
+    names = ["b", "a", "c", "d"]
+    with run_on(two_workers) as run:
+        result = burnt(names, str(tmp_path))
+        assert collect(result, None)["id"].to_pylist() == names
+    assert str(os.getpid()) not in {(tmp_path / name).read_text() for name in names}
+    assert run.record.stages[0].cost["cpu"] > 0.2 * len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "sentence"),
+    [("input", InputError, "row 3 is wrong"), ("bug", RunError, "burnt, call 2 failed for good: ValueError: boom")],
+)
+def test_a_call_on_workers_that_fails_ends_its_stage_in_words(run_on, two_workers, tmp_path, name, error, sentence):
+    with run_on(two_workers), pytest.raises(error, match=sentence):
+        burnt(["a", name], str(tmp_path))

@@ -83,3 +83,16 @@ def beside(left: pa.Table, right: pa.Table) -> pa.Table:
     """The sum of two tables that must hold the same samples."""
     assert left["id"] == right["id"]
     return left.set_column(1, "x", pc.add(left["x"], right["x"]))
+
+
+def burn(seconds: float, name: str, folder: str) -> str:
+    """Use the processor for so long, and say in which process; `input` and `bug` fail."""
+    if name == "input":
+        raise InputError("row 3 is wrong")
+    if name == "bug":
+        raise ValueError("boom")
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+    (Path(folder) / name).write_text(str(os.getpid()))
+    return name
