@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
+from assay.data import expectations
 from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
@@ -28,7 +29,7 @@ from assay.infra.errors import AssayError, InputError, SettingError, raises_no_s
 from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
-from assay.infra.stages.runs import Conductor, Playable, Run
+from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from assay.infra.engines.calls import Engine
+
+
+CHECKED = {"ingest", "check_order"}
+"""The stages that ask Great Expectations, which takes seconds to import."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def run_pipeline(
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
     server, left = None if configured_api() else PrefectServer(), bool(verify)
-    missing: list[Playable] = []
+    missing = set[str]()
 
     @cache
     def prepare() -> None:
@@ -88,8 +93,8 @@ def run_pipeline(
             server.launch()
         prepare_workers(project.compute, libraries_of(pipeline))
 
-    def on_missing(stage: Playable) -> None:
-        missing.append(stage)
+    def on_missing(stage: str) -> None:
+        missing.add(stage)
         prepare()
 
     try:
@@ -108,8 +113,8 @@ def run_pipeline(
                 server.notice = run.notice
             if left:
                 run.warm_up()
-            for stage in missing:  # while Prefect's server starts; sooner, both would wait for each other's imports
-                stage.warm_up()
+            if missing & CHECKED:  # while Prefect's server starts; sooner, imports here would wait for each other
+                expectations.warm_up()
             with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)
     finally:

@@ -205,7 +205,7 @@ class Plan(runs.Conductor):
             manifest = None if run.fresh else run.store.find(stage.name, key)
             outlook = CACHED if manifest else WILL_RUN
         if manifest is None:
-            self.on_missing(stage)
+            self.on_missing(stage.name)
         gpu_workers = {"preferred": "GPU workers, or CPU", "required": "GPU workers"} if stage.gpu else {}
         where = "" if manifest else gpu_workers.get(run.compute.gpu, "CPU workers")
         about = ", ".join(filter(None, (runs.current_branch(), _eps_among((*args, *kwargs.values())))))

@@ -111,8 +111,6 @@ class Playable(Protocol):
     title: str
     gpu: bool
     body: Callable[..., Any]
-    warm_up: Callable[[], object]
-    """Imports in the background what takes the stage seconds in the flow's process."""
 
     def on_gpu(self, run: Run) -> bool:
         """Whether its calls go to GPU workers in this run."""
@@ -129,8 +127,8 @@ class Playable(Protocol):
         """The handles, from the store or computed, and the record of what happened."""
 
 
-OnMissing = Callable[[Playable], None]
-"""Called with a stage that the store does not hold."""
+OnMissing = Callable[[str], None]
+"""Called with the name of a stage that the store does not hold."""
 
 
 class Conductor:

@@ -222,18 +222,9 @@ class Stage(Generic[P, R]):
     """A function that the store remembers; `version` goes up whenever the same arguments may give another result."""
 
     def __init__(
-        self,
-        body: Callable[P, R],
-        *,
-        version: int,
-        title: str,
-        draws: bool,
-        gpu: bool,
-        libraries: Sequence[str] = (),
-        warm_up: Callable[[], object] = lambda: None,
+        self, body: Callable[P, R], *, version: int, title: str, draws: bool, gpu: bool, libraries: Sequence[str] = ()
     ) -> None:
         self.body, self.version, self.draws, self.gpu, self.libraries = body, version, draws, gpu, libraries
-        self.warm_up = warm_up
         self.name = body.__name__
         self.title = title or self.name.replace("_", " ")
         functools.update_wrapper(self, body)
@@ -403,21 +394,12 @@ class Stage(Generic[P, R]):
 
 
 def stage(
-    *,
-    version: int,
-    title: str = "",
-    draws: bool = False,
-    gpu: bool = False,
-    libraries: Sequence[str] = (),
-    warm_up: Callable[[], object] = lambda: None,
+    *, version: int, title: str = "", draws: bool = False, gpu: bool = False, libraries: Sequence[str] = ()
 ) -> Callable[[Callable[P, R]], Stage[P, R]]:
     """A decorator that makes a function a stage; `draws` lets the seed into its key, `gpu` sends it to GPU workers, and
-    `libraries` are those whose versions its results depend on, besides the ones that every key holds. `warm_up` imports
-    in the background what takes it seconds in the flow's process; it is called while the run still starts, too."""
+    `libraries` are those whose versions its results depend on, besides the ones that every key holds."""
 
-    return lambda body: Stage(
-        body, version=version, title=title, draws=draws, gpu=gpu, libraries=libraries, warm_up=warm_up
-    )
+    return lambda body: Stage(body, version=version, title=title, draws=draws, gpu=gpu, libraries=libraries)
 
 
 def say(summary: str) -> None:

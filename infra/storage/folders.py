@@ -429,10 +429,9 @@ class Folder:
         with self._explaining_faults():
             try:
                 self._asked(lambda: self.fs.pipe_file(target, content, mode="create"))
-            except FileExistsError:
-                return self._asked(lambda: read_whole(self.fs, target)) == content
             except OSError as fault:
-                if fault.errno != errno.EINVAL:  # HTTP's 412, from a server that does not say which condition failed
+                # EINVAL is HTTP's 412, from a server that does not say which condition failed.
+                if not isinstance(fault, FileExistsError) and fault.errno != errno.EINVAL:
                     raise
                 return self._asked(lambda: read_whole(self.fs, target)) == content
         return True

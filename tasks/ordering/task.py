@@ -76,7 +76,7 @@ def order_adversarially(
     return curated
 
 
-@stage(version=1, title="contract", warm_up=expectations.warm_up)
+@stage(version=1, title="contract")
 def check_order(
     curated: Artifact[CuratedSets], classes: Artifact[Classes], settings: Ordering
 ) -> Artifact[ContractResults]:

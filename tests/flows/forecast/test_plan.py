@@ -64,7 +64,7 @@ def test_whoever_waits_for_work_hears_of_the_first_stage_that_is_not_in_the_stor
 
     def walk(*overrides: str) -> list[str]:
         chosen = project(team, *overrides)
-        walk_plan(chosen, chosen.pipeline("night"), on_missing=lambda stage: heard.append(stage.name))
+        walk_plan(chosen, chosen.pipeline("night"), on_missing=heard.append)
         return heard
 
     assert walk()[0] == "ingest"
