@@ -30,6 +30,7 @@ NAMES = (
     "near_duplicates",
     "looking",
     "worker_memory",
+    "forked_workers",
     "image_predictions",
     "at_once",
     "fleet",
