@@ -54,7 +54,11 @@ def test_what_a_process_reads_before_its_environment_is_set_imports_no_arrow() -
 
 @pytest.mark.parametrize(
     ("name", "libraries"),
-    [("breast-cancer", ()), ("digits", ("torch", "torch._dynamo")), ("reviews", ("torch", "torch._dynamo"))],
+    [
+        ("breast-cancer", ("snorkel.labeling.model",)),
+        ("digits", ("torch", "torch._dynamo")),
+        ("reviews", ("torch", "torch._dynamo")),
+    ],
 )
 def test_audits_say_what_their_workers_will_need(name: str, libraries: tuple[str, ...]) -> None:
     project = load_project(PIPELINES, pipeline=name)
