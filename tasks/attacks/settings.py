@@ -81,14 +81,23 @@ def step_size_for(eps: float, steps: int, given: float | None) -> float:
     return given if given is not None else max(1 / 255, 2.5 * eps / steps)
 
 
-class ImageAttack(Settings):
+class NamedAttack(Settings):
+    """An attack that may be given a name."""
+
+    name: str | None = Field(default=None, min_length=1, max_length=80)
+    """What findings call it; left out, the kind of attack."""
+
+    @property
+    def called(self) -> str:
+        """What findings call it."""
+        return self.name or str(getattr(self, "attack", "attack"))
+
+
+class ImageAttack(NamedAttack):
     """What every image attack has."""
 
     norms: ClassVar[tuple[Norm, ...]] = ("linf",)
     """Those that it can be asked for in."""
-
-    name: str | None = Field(default=None, min_length=1, max_length=80)
-    """What findings call it; left out, the kind of attack."""
 
     norm: Norm = Field(default="linf", exclude_if=lambda norm: norm == "linf")
     """What ε bounds: how far any pixel moves (`linf`), the length of the change (`l2`), how many pixels change (`l0`),
@@ -115,11 +124,6 @@ class ImageAttack(Settings):
     only_accuracy: bool = False
     """Whether a sample that is wrong is attacked no further: the same robust accuracy in a fraction of the time, but
     AUC, fooling rate and pictures show where each attack stopped. Not for several labels per image."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or str(getattr(self, "attack", "attack"))
 
     def for_attacking(self, keep_all: bool = False) -> Self:
         """As it enters a stage that attacks: what happens to the images afterwards changes nothing about them."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from assay.infra.settings import Settings
+from assay.tasks.attacks.settings import NamedAttack
 
 
 def as_many(value: object) -> object:
@@ -18,7 +18,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Shares = Annotated[tuple[Share, ...], BeforeValidator(as_many), Field(min_length=1)]
 
 
-class TermAttack(Settings):
+class TermAttack(NamedAttack):
     """What every attack on terms has."""
 
     name: str | None = Field(default=None, min_length=1, max_length=80)
@@ -36,11 +36,6 @@ class TermAttack(Settings):
 
     examples: int = Field(default=4, ge=0, le=100)
     """How many attacked samples the report shows."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or str(getattr(self, "attack", "attack"))
 
     @property
     def group(self) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from assay.infra.settings import Settings
+from assay.tasks.attacks.settings import NamedAttack
 
 Ranking = Literal["gradient", "deletion", "unknown", "saliency"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
@@ -15,18 +15,6 @@ RELATED: Literal["related"] = "related"
 
 MUST_CHANGE = "the prediction must change"
 """The verdict on the rate of an attack whose texts say the opposite: a success is a prediction that stands."""
-
-
-class NamedAttack(Settings):
-    """An attack on texts that may be given a name."""
-
-    name: str | None = Field(default=None, min_length=1, max_length=80)
-    """What findings call it; left out, the kind of attack."""
-
-    @property
-    def called(self) -> str:
-        """What findings call it."""
-        return self.name or str(getattr(self, "attack", "attack"))
 
 
 class WordAttack(NamedAttack):
