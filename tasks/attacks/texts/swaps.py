@@ -134,26 +134,17 @@ def listed_rows(asked: Sequence[str], lists: Mapping[str, Sequence[str]], count:
     return [_row(word, some[:count]) for word, some in listed.items() if some]
 
 
-def guided_rows(
-    asked: Sequence[str],
-    pools: Pools,
-    spaces: Sequence[Space],
-    *,
-    candidates: int,
-    similar: int,
-    least: float | None = None,
-    part_of_speech: bool = False,
-) -> list[Row]:
-    """Of each word and class what the oracle's pools hold for it (section 4); `least` overrules every θ_relate.
+def guided_rows(asked: Sequence[str], pools: Pools, spaces: Sequence[Space], settings: Guided) -> list[Row]:
+    """Of each word and class what the oracle's pools hold for it (section 4); `min_cosine` overrules every θ_relate.
 
     With `part_of_speech` words that the attack's constraint would refuse do not count among the similar ones.
     """
     if not pools.words or not asked:
         return []
-    close, nearness = _similar(asked, pools.words, spaces, least)
+    close, nearness = _similar(asked, pools.words, spaces, settings.min_cosine)
     own = np.array([[word == other for other in pools.words] for word in asked], dtype=np.bool_)
     close &= ~own
-    if part_of_speech:
+    if settings.part_of_speech:
         close &= np.array([[could_be_alike(word, other) for other in pools.words] for word in asked], dtype=np.bool_)
     rows = []
     for code, anchors in enumerate(pools.anchors):
@@ -164,9 +155,9 @@ def guided_rows(
                 continue
             allowed, importance = weak if related else strong
             near = np.flatnonzero(close[place] & allowed & np.isfinite(importance))
-            near = near[np.argsort(-nearness[place][near], kind="stable")][:similar]
+            near = near[np.argsort(-nearness[place][near], kind="stable")][: settings.similar]
             score = importance[near] if related else -importance[near]
-            chosen = near[np.argsort(score, kind="stable")][:candidates]
+            chosen = near[np.argsort(score, kind="stable")][: settings.candidates]
             if len(chosen):
                 words = [pools.words[place] for place in chosen]
                 row = _row(asked[place], words, nearness[place][chosen].tolist(), importance[chosen].tolist())
@@ -338,16 +329,7 @@ def embed_piece(
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
     """The swaps of the guided attack for some words; where words are pooled by their lemmas, they are asked by them."""
     spelt = [spelling(word, lemmatise) for word in piece.words]
-    swaps = guided_rows(
-        sorted(set(spelt)),
-        pools,
-        spaces,
-        candidates=settings.candidates,
-        similar=settings.similar,
-        least=settings.min_cosine,
-        part_of_speech=settings.part_of_speech,
-    )
-    by_spelling = groupby("word", swaps)
+    by_spelling = groupby("word", guided_rows(sorted(set(spelt)), pools, spaces, settings))
     rows = [
         row | {"word": word}
         for word, spelled in zip(piece.words, spelt, strict=True)

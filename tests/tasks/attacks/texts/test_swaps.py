@@ -14,6 +14,7 @@ from toy_spaces import at, space
 
 from assay.data.schemas import Keywords
 from assay.infra.errors import InputError
+from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.attacks.texts.swaps import (
     content_words,
     guided_rows,
@@ -69,8 +70,8 @@ def keywords(pools=POOLS) -> pa.Table:
 
 
 def guided(asked, **options):
-    options = {"candidates": 20, "similar": 100} | options
-    found = guided_rows(asked, pools_in(keywords(), 2), [SPACE], **options)
+    options = {"candidates": 20, "similar": 100, "part_of_speech": False} | options
+    found = guided_rows(asked, pools_in(keywords(), 2), [SPACE], Guided(**options))
     return {(row["code"], row["word"]): row for row in found}
 
 
@@ -104,9 +105,9 @@ def test_only_so_many_similar_words_are_ordered_by_importance():
 
 
 def test_a_least_cosine_overrules_the_thresholds_of_the_providers():
-    assert guided(["lovely"], least=0.999) == {}
+    assert guided(["lovely"], min_cosine=0.999) == {}
     assert (0, "lovely") not in guided(["lovely"])
-    assert guided(["lovely"], least=-1.0)[0, "lovely"]["candidates"] == ["poor", "bad"]
+    assert guided(["lovely"], min_cosine=-1.0)[0, "lovely"]["candidates"] == ["poor", "bad"]
 
 
 def test_most_voters_decide_what_is_similar_and_who_does_not_know_a_word_has_no_vote():
@@ -115,7 +116,7 @@ def test_most_voters_decide_what_is_similar_and_who_does_not_know_a_word_has_no_
     pools = pools_in(keywords(), 2)
 
     def found(*voters):
-        rows = guided_rows(["lovely"], pools, voters, candidates=9, similar=9)
+        rows = guided_rows(["lovely"], pools, voters, Guided(candidates=9, similar=9, part_of_speech=False))
         return {row["code"] for row in rows if row["related"]}
 
     assert found(SPACE, blind) == {1}
