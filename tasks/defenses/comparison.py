@@ -157,6 +157,13 @@ def deciding_answers(answers: Sequence[Answers]) -> list[Answers]:
     return [given for given in answers if given.attack in ("", decides)]
 
 
+def known_rights(first: Answers, second: Answers) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Groups]:
+    """How right each is on every sample whose truth is known, and the groups of these samples."""
+    ours, theirs = first.right(), second.right()
+    known = ~np.isnan(ours)
+    return ours[known], theirs[known], None if first.groups is None else first.groups[known]
+
+
 def paired_gain(
     before: Answers, after: Answers, generator: np.random.Generator | None = None
 ) -> tuple[Difference, float] | None:
@@ -168,12 +175,9 @@ def paired_gain(
     """
     if not np.array_equal(before.ids, after.ids):
         raise ValueError("only answers to the same samples can be compared")
-    first, second = before.right(), after.right()
-    known = ~np.isnan(first)
-    if not known.any():
+    first, second, groups = known_rights(before, after)
+    if not len(first):
         return None
-    first, second = first[known], second[known]
-    groups = None if before.groups is None else before.groups[known]
     if before.truth.ndim == 1:
         return compared_shares(second, first, groups)
     assert generator is not None
@@ -193,13 +197,10 @@ def between_findings(answers: Mapping[str, Answers], subject: str, significance:
     for first, second in combinations(answers, 2):
         if not answers[first].same_question(answers[second]):
             continue
-        ours, theirs = answers[first].right(), answers[second].right()
-        known = ~np.isnan(ours)
-        if not known.any():
+        ours, theirs, groups = known_rights(answers[first], answers[second])
+        if not len(ours):
             continue
-        ours, theirs = ours[known], theirs[known]
-        groups = answers[first].groups
-        p = compared_shares(ours > theirs, theirs > ours, None if groups is None else groups[known])[1]
+        p = compared_shares(ours > theirs, theirs > ours, groups)[1]
         verdict = not_shown(significance) if p > significance else "better" if ours.mean() > theirs.mean() else "worse"
         about = Finding("defense.between_p", of=f"{first} - {second}", group=answers[first].label, subject=subject)
         findings.append(replace(about, n=len(ours), value=p, p_value=p, verdict=verdict, unit=COMPARED))
