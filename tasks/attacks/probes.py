@@ -45,7 +45,7 @@ def probe_samples(model: ImageModel, images: Tensor, truth: Tensor, draws: Draws
         answer if model.softmaxed else answer.sigmoid() if model.multilabel else answer.softmax(dim=1)
         for answer in (logits.double(), ask(model, repainted.images.to(model.device)).double())
     )
-    values = {
+    numbers = {
         "smallest_logit": logits.amin(dim=1),
         "largest_logit": logits.amax(dim=1),
         "sum_of_logits": logits.double().sum(dim=1),
@@ -53,12 +53,11 @@ def probe_samples(model: ImageModel, images: Tensor, truth: Tensor, draws: Draws
         "gradient_nearby": _largest_slope(batch, batch.start("probe")),
         "spread": spread.amax(dim=1),
     }
-    arrays = {name: value.double().cpu().numpy() for name, value in values.items()}
-    shares = {"clean": before, "repainted": after}
     columns = {
         "id": list(draws.ids),
-        **arrays,
-        **{name: share.cpu().numpy().tolist() for name, share in shares.items()},
+        **{name: values.double().cpu().numpy() for name, values in numbers.items()},
+        "clean": before.tolist(),
+        "repainted": after.tolist(),
     }
     return pa.table(columns, schema=Probed.schema)
 
