@@ -203,11 +203,6 @@ class _State:
         )
 
 
-APGD_ATTACK = ImageAttackChoice(
-    # The margin is not what the others climb, so with several labels it is no measure for them.
-    APGD,
-    apgd,
-    follows_gradients=True,
-    climbs_the_loss=lambda settings: settings.loss != "margin",
-)
+# The margin is not what the others climb, so with several labels it is no measure for them.
+APGD_ATTACK = ImageAttackChoice(APGD, apgd, follows_gradients=True, climbs_the_loss=lambda it: it.loss != "margin")
 APGDT_ATTACK = ImageAttackChoice(APGDT, apgd_t, follows_gradients=True, one_class=True)
