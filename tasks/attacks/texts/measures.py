@@ -103,7 +103,8 @@ def word_findings(
     """
     status = _strings(table, "status")
     won, tried = status == SUCCESS, status != SKIPPED
-    rate = share_by("attack.success_rate", won[tried], _groups_of(groups, tried), of=name, subject=subject)
+    named = {"of": name, "subject": subject}
+    rate = share_by("attack.success_rate", won[tried], _groups_of(groups, tried), **named)
     about = About("attack", name, subject=subject)
     findings = [rate, *_accuracies(table, about, classes, groups)]
     why = _strings(table, "reason")
@@ -114,14 +115,7 @@ def word_findings(
     if (why == MUST_CHANGE).any():
         findings[0] = replace(findings[0], verdict=MUST_CHANGE)
     findings += [
-        share_by(
-            "attack.skipped",
-            ~tried & ((why == reason) | (reason == "")),
-            groups,
-            of=name,
-            group=reason,
-            subject=subject,
-        )
+        share_by("attack.skipped", ~tried & ((why == reason) | (reason == "")), groups, group=reason, **named)
         for reason in _skipped(table)
     ]
 
@@ -186,15 +180,9 @@ def comparison_findings(
     first_status, second_status = _strings(first, "status"), _strings(second, "status")
     ours, theirs = first_status != SKIPPED, second_status != SKIPPED
     tried = (ours | theirs) & ours.any() & theirs.any()
-    findings = _success(
-        first_status[tried] == SUCCESS,
-        second_status[tried] == SUCCESS,
-        of,
-        subject,
-        significance,
-        _groups_of(groups, tried),
-    )
-    together = (first_status == SUCCESS) & (second_status == SUCCESS)
+    won, other = first_status == SUCCESS, second_status == SUCCESS
+    findings = _success(won[tried], other[tried], of, subject, significance, _groups_of(groups, tried))
+    together = won & other
     for column, metric, unit in (("changed", "perturbed_words", "words"), ("queries", "queries", "queries")):
         a, b = _floats(first, column)[together], _floats(second, column)[together]
         about = Finding(f"attack.{metric}_difference", of=of, subject=subject, n=len(a), unit=unit)
