@@ -53,6 +53,8 @@ RANGE = "on another range"
 COSTS, PAYS, NO_COST = "costs", "gains", "no cost shown"
 
 Stage = Literal["ner", "sts"]
+UNITS: Mapping[Stage, str] = {"ner": "F1", "sts": "r"}
+"""Of the measure that drops and gains are of."""
 Key = tuple[str, str]
 """What a subject was tested on: the attack (`clean` where there is none), and its severity."""
 
@@ -128,9 +130,9 @@ def finding(
     return Finding(metric, key[0], key[1], subject, value, low_end, high_end, n, verdict=judgement, unit=unit)
 
 
-def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int, unit: str) -> Finding:
+def drop_finding(stage: Stage, key: Key, subject: str, drop: Estimate, n: int) -> Finding:
     """`….drop`: the original minus the attacked value, on the same samples."""
-    return finding(f"{stage}.drop", key, subject, drop, n, unit, drop.verdict(LOWER, HIGHER, NO_DROP))
+    return finding(f"{stage}.drop", key, subject, drop, n, UNITS[stage], drop.verdict(LOWER, HIGHER, NO_DROP))
 
 
 def cut_finding(stage: Stage, key: Key, subject: str, n: int, cut: int = 0, beyond: int | None = None) -> Finding:
@@ -152,7 +154,6 @@ def gain_findings(
     before: Estimate,
     after: Estimate,
     n: int,
-    unit: str,
     trained_on: Collection[str],
 ) -> list[Finding]:
     """What a model that was trained on attacked copies gains on one test set over the model that was not.
@@ -162,10 +163,11 @@ def gain_findings(
     that the copies were made with stands once more as `….own_gain`: the promise of adversarial training, to be read
     (and gated) by itself.
     """
-    findings = gained(stage, "gain", key, subject, after - before, n, unit, trained_on)
+    findings = gained(stage, "gain", key, subject, after - before, n, trained_on)
     if key[0] == CLEAN:
         cost = before - after
-        return [*findings, finding(f"{stage}.cost", key, subject, cost, n, unit, cost.verdict(COSTS, PAYS, NO_COST))]
+        verdict = cost.verdict(COSTS, PAYS, NO_COST)
+        return [*findings, finding(f"{stage}.cost", key, subject, cost, n, UNITS[stage], verdict)]
     shown = (clean - before).verdict(LOWER, HIGHER, NOTHING_LOST)
     if shown != LOWER:  # a share of a drop that is not shown would be a share of noise
         why = TOO_FEW if shown == TOO_FEW else NOTHING_LOST
@@ -175,14 +177,15 @@ def gain_findings(
 
 
 def gained(
-    stage: Stage, metric: str, key: Key, subject: str, gain: Estimate, n: int, unit: str, trained_on: Collection[str]
+    stage: Stage, metric: str, key: Key, subject: str, gain: Estimate, n: int, trained_on: Collection[str]
 ) -> list[Finding]:
     """`….gain`, or `….gain_over_control`: over as many unchanged copies, so with as many steps.
 
     On an attack that the copies were made with once more as `….own_gain`, and `….own_gain_over_control`: what is due to
     the attack.
     """
-    gain_finding = finding(f"{stage}.{metric}", key, subject, gain, n, unit, gain.verdict(HELPS, HURTS, NO_GAIN))
+    verdict = gain.verdict(HELPS, HURTS, NO_GAIN)
+    gain_finding = finding(f"{stage}.{metric}", key, subject, gain, n, UNITS[stage], verdict)
     own = key[0] in trained_on and key[0] != CLEAN
     return [gain_finding, replace(gain_finding, metric=f"{stage}.own_{metric}")] if own else [gain_finding]
 
@@ -341,7 +344,7 @@ def tagger_findings(
     if clean not in tested:
         return findings
     findings += [
-        drop_finding("ner", key, subject, tested[clean].f1 - result.f1, result.there, "F1")
+        drop_finding("ner", key, subject, tested[clean].f1 - result.f1, result.there)
         for key, result in tested.items()
         if key != clean
     ]
@@ -377,7 +380,7 @@ def scorer_findings(tables: Tables, subject: str, seeds: Seeds, groups: Groups =
     clean = pearson.get((CLEAN, ""))
     if clean is not None:
         findings += [
-            drop_finding("sts", key, subject, clean - estimate, len(gold), "r")
+            drop_finding("sts", key, subject, clean - estimate, len(gold))
             for key, estimate in pearson.items()
             if key[0] != CLEAN
         ]
@@ -525,18 +528,17 @@ def trained_findings(
 ) -> list[Finding]:
     """`….gain`, `….recovered` and `….cost` of a model that was trained on attacked copies, wherever both were tested;
     with a control, that learned from unchanged copies, `….gain_over_control` as well."""
-    unit = "F1" if stage == "ner" else "r"
     paired = _together(stage, before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = paired[CLEAN, ""][0]
     findings = [
         finding_
         for key, (first, second, n) in paired.items()
-        for finding_ in gain_findings(stage, key, subject, clean, first, second, n, unit, trained_on)
+        for finding_ in gain_findings(stage, key, subject, clean, first, second, n, trained_on)
     ]
     if control is not None:
         beside = _together(stage, control, after, seeds.generator(f"{subject}/control"), groups)
         for key, (first, second, n) in beside.items():
-            findings += gained(stage, "gain_over_control", key, subject, second - first, n, unit, trained_on)
+            findings += gained(stage, "gain_over_control", key, subject, second - first, n, trained_on)
     return findings
 
 
