@@ -178,12 +178,9 @@ def _compared(
     groups = _groups(second, samples, tagged=stage == "ner")
     beside = None if control is None else _tables(control)
     findings = trained_findings(stage, first, second, subject, trained_on, stage_seeds(), groups, beside)
+    index = FindingIndex(findings)
     gains, beyond = (
-        [
-            finding.verdict == HELPS
-            for finding in findings
-            if finding.metric == f"{stage}.{name}" and finding.of != CLEAN
-        ]
+        [gain.verdict == HELPS for gain in index.select(f"{stage}.{name}") if gain.of != CLEAN]
         for name in ("gain", "gain_over_control")
     )
     sentence = f"{subject} · helps on {sum(gains)} of {len(gains)} attacked sets"
