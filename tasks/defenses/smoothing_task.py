@@ -14,6 +14,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from assay.data.images import pixels_of
 from assay.data.schemas import Certified, Classes, Findings, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
@@ -26,7 +27,7 @@ from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
-from assay.tasks.subjects.images.model import ImageModel
+from assay.tasks.subjects.images.model import ImageModel, load_image_model, require_pixels
 from assay.tasks.subjects.images.task import learn_images
 from assay.tasks.subjects.images.training import Batch, Descent
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -57,17 +58,17 @@ class Certificate:
     draws: int
 
 
-def certify(
-    model: ImageModel, image: Tensor, sigma: float, n0: int, n: int, alpha: float, generator: np.random.Generator
-) -> Certificate:
+def certify(model: ImageModel, image: Tensor, settings: Smoothing, generator: np.random.Generator) -> Certificate:
     """CERTIFY of Cohen et al. for one image [c, h, w]: wrong with probability `alpha` at most.
 
-    The class is guessed from `n0` noisy copies; of `n` others, its share bounds p_A from below (Clopper-Pearson). Where
-    that is above a half, the smoothed subject gives this class within the radius σ·Φ⁻¹(p_A); else it abstains.
+    The class is guessed from `selection` noisy copies; of `draws` others, its share bounds p_A from below
+    (Clopper-Pearson). Where that is above a half, the smoothed subject gives this class within the radius σ·Φ⁻¹(p_A);
+    else it abstains.
     """
-    guess = int(sample_under_noise(model, image, sigma, n0, generator).argmax())
+    sigma, n = settings.sigma, settings.draws
+    guess = int(sample_under_noise(model, image, sigma, settings.selection, generator).argmax())
     hits = int(sample_under_noise(model, image, sigma, n, generator)[guess])
-    lower = lower_bound(hits, n, alpha)
+    lower = lower_bound(hits, n, settings.alpha)
     if lower <= 0.5:
         return Certificate(ABSTAINS, 0.0, lower, hits, n)
     return Certificate(guess, radius_of(lower, sigma), lower, hits, n)
@@ -180,11 +181,6 @@ def certify_partition(
     samples: pa.Table, *, files: dict[str, bytes], subject: ResolvedSubject, settings: Smoothing, seeds: Seeds
 ) -> pa.Table:
     """The certificates of a partition."""
-    import torch
-
-    from assay.data.images import pixels_of
-    from assay.tasks.subjects.images.model import load_image_model, require_pixels
-
     if samples.num_rows == 0:
         return Certified.schema.empty_table()
     model = load_image_model(subject, files)
@@ -192,15 +188,7 @@ def certify_partition(
     require_pixels(pixels, ids)
     rows = []
     for sample, gold, image in zip(ids, samples["gold"].to_pylist(), pixels, strict=True):
-        certificate = certify(
-            model,
-            torch.from_numpy(image).to(model.device),
-            settings.sigma,
-            settings.selection,
-            settings.draws,
-            settings.alpha,
-            seeds.generator(sample),
-        )
+        certificate = certify(model, torch.from_numpy(image).to(model.device), settings, seeds.generator(sample))
         known = {"id": sample, "subject": subject.settings.name, "gold": gold}
         rows.append(known | asdict(certificate) | {"abstains": certificate.predicted == ABSTAINS})
     return pa.Table.from_pylist(rows, schema=Certified.schema)

@@ -64,7 +64,8 @@ def halves():
 @settings(max_examples=15)
 def test_no_radius_exceeds_the_distance_to_where_the_answer_changes(value, sigma, seed):
     image = torch.full((1, 2, 2), value, dtype=torch.float32)
-    found = certify(halves(), image, sigma, 800, 2000, 1e-6, np.random.default_rng(seed))  # 50 may choose the other
+    many = Smoothing(sigma=sigma, selection=800, draws=2000, alpha=1e-6)  # 50 may choose the other
+    found = certify(halves(), image, many, np.random.default_rng(seed))
     assert found.predicted == ABSTAINS or found.predicted == 1
     assert found.radius <= value - 0.5 + 1e-6  # wrong once in a million times
     if value - 0.5 < 1.5 * sigma:  # beyond, n draws cannot show it
@@ -73,7 +74,7 @@ def test_no_radius_exceeds_the_distance_to_where_the_answer_changes(value, sigma
 
 def test_where_the_noise_decides_it_abstains():
     image = torch.full((1, 2, 2), 0.5)
-    found = certify(halves(), image, 0.25, 50, 500, 0.001, np.random.default_rng(0))
+    found = certify(halves(), image, Smoothing(selection=50, draws=500), np.random.default_rng(0))
     assert found.predicted == ABSTAINS
     assert (found.predicted, found.radius) == (-1, 0.0)
     assert found.lower < 0.5
