@@ -123,7 +123,7 @@ def accuracy_findings(
         share = accuracy(given.predicted, given.truth, given.groups)
         about, counts = About("defense", defence, given.group, subject), given.class_counts(len(classes))
         always = majority_rate(given.truth, len(classes), given.groups) if (given.truth >= 0).any() else None
-        findings += [about.finding("accuracy", share, verdict=verdict)]
+        findings.append(about.finding("accuracy", share, verdict=verdict))
         findings += [*class_findings(about, counts, classes, always), *recall_findings(about, counts, classes)]
     return findings
 
@@ -133,7 +133,6 @@ def comparison_findings(
     defended: Sequence[Answers],
     defence: str,
     subject: str,
-    *,
     telling: str,
     significance: float,
     seeds: Seeds,
@@ -232,7 +231,6 @@ def class_gain_findings(
     defence: str,
     subject: str,
     classes: Sequence[str],
-    *,
     significance: float,
     margin: float,
 ) -> list[Finding]:

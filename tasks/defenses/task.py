@@ -174,16 +174,12 @@ def measure_defences(
         if defence != NONE:
             defended = answers_of(defence)
             findings += accuracy_findings(deciding_answers(defended), defence, name, names)
-            findings += comparison_findings(
-                original, defended, defence, name, telling=telling, significance=significance, seeds=stage_seeds()
-            )
+            findings += comparison_findings(original, defended, defence, name, telling, significance, stage_seeds())
             before, after = (
                 by_label([given for given in deciding_answers(answers) if given.group in (CLEAN, telling)])
                 for answers in (original, defended)
             )
-            findings += class_gain_findings(
-                before, after, defence, name, names, significance=significance, margin=margin
-            )
+            findings += class_gain_findings(before, after, defence, name, names, significance, margin)
             decisive |= [(defence, given) for given in deciding_answers(defended) if given.group == telling]
     findings += [*best_findings(decisive, name, len(names)), *between_findings(decisive, name, significance)]
     say(f"{name} · {_concluded(findings, telling)}")

@@ -218,9 +218,7 @@ def measure_text_defences(
         # A control is there to be compared with: nothing is concluded of it.
         findings += gain_findings(before, after, about, () if defence in controls else after, significance)
         if defence not in controls:
-            findings += class_gain_findings(
-                before, after, defence, name, names, significance=significance, margin=margin
-            )
+            findings += class_gain_findings(before, after, defence, name, names, significance, margin)
         if defence in attacks and control_of(defence) in trials:
             own = [group for group, given in after.items() if given.attack in attacks[defence]]
             over = replace(about, metric="defense.gain_over_control")
