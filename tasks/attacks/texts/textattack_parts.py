@@ -184,13 +184,11 @@ class EvaluatedModel(ModelWrapper):  # type: ignore[misc]
             return None
         return int(encoded.ends.max())
 
-    def get_grad(self, text_input: str, label: int | None = None) -> dict[str, Any]:
-        """The gradient of log p(label) at every token, [tokens, d]; left out, the label is what the subject says."""
+    def gradient(self, text: str, label: int) -> npt.NDArray[np.float32]:
+        """The gradient of log p(label) at every token, [tokens, d]."""
         if not isinstance(self.model, TokenModel):
             raise TypeError("this subject only gives probabilities: rank by deletion")
-        target = int(self([text_input])[0].argmax()) if label is None else label
-        whole = text_input + self.tail
-        return {"ids": self.model.encode(whole).ids, "gradient": self.model.gradients(whole, target)}
+        return self.model.gradients(text + self.tail, label)
 
 
 class ChangedLabel(UntargetedClassification):  # type: ignore[misc]
@@ -355,7 +353,7 @@ class RankedSwaps(GreedyWordSwapWIR):  # type: ignore[misc]
 
     def _by_gradient(self, text: SpannedText, indices: Sequence[int]) -> npt.NDArray[np.float64]:
         victim = self.get_victim_model()
-        gradient = victim.get_grad(text.text, self.goal_function.ground_truth_output)["gradient"]
+        gradient = victim.gradient(text.text, self.goal_function.ground_truth_output)
         tokens = tokens_of_words(text.spans, victim.encode(text.text))
         sizes = [
             float(np.abs(gradient[tokens[index]].mean(axis=0)).sum()) if tokens[index] else 0.0 for index in indices
