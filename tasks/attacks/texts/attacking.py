@@ -143,20 +143,17 @@ def encoders(attack: ResolvedWordAttack, vectors: pa.Table) -> tuple[Encoder, En
 
 def look_up(swaps: pa.Table) -> Callable[[str, int], Sequence[str]]:
     """What may take a word's place in a text of a class, by a table of `WordSwaps`."""
-    codes, words = swaps["code"].to_pylist(), swaps["word"].to_pylist()
-    listed: dict[tuple[str, int], list[str]] = dict(
-        zip(zip(words, codes, strict=True), swaps["candidates"].to_pylist(), strict=True)
-    )
-
+    rows = swaps.select(["word", "code", "candidates"]).to_pylist()
+    listed: dict[tuple[str, int], list[str]] = {(row["word"], row["code"]): row["candidates"] for row in rows}
     return lambda word, code: listed.get((word, code)) or listed.get((word, EVERY_CLASS)) or ()
 
 
 def known_vectors(vectors: pa.Table) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
     """The vectors in a table of `WordVectors`, those that are there."""
     return {
-        word: np.array(vector, dtype=np.float32)
-        for word, vector in zip(vectors["word"].to_pylist(), vectors["vector"].to_pylist(), strict=True)
-        if vector is not None
+        row["word"]: np.array(row["vector"], dtype=np.float32)
+        for row in vectors.select(["word", "vector"]).to_pylist()
+        if row["vector"] is not None
     }
 
 
