@@ -26,6 +26,7 @@ from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
 from assay.tasks.statistics.paired import mean_difference
 from assay.tasks.statistics.proportions import Judge, corrected_share, share
+from assay.tasks.subjects.holding_out import rows_with_ids
 from assay.tasks.subjects.texts.rows import texts_of
 from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
 from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
@@ -273,8 +274,7 @@ def _clarity(row: Mapping[str, Any]) -> float:
 
 def chosen_texts(samples: pa.Table, *, ids: frozenset[str], text: str) -> pa.Table:
     """The texts of those samples of a partition that were chosen."""
-    rows = [row for row, key in enumerate(samples["id"].to_pylist()) if key in ids]
-    kept = samples.take(pa.array(rows, pa.int64()))
+    kept = rows_with_ids(samples, ids=ids)
     return pa.table([kept["id"], pa.array(texts_of(kept, text), pa.string())], schema=ChosenTexts.schema)
 
 
