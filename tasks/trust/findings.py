@@ -118,12 +118,12 @@ def truth_findings(
         about.share("truth", [truth == value for truth in known], ids, group) for value, group in _TRUTHS.items()
     ]
     for name in (TOKI, BY_NAME, NAIVE):
-        named = {"oracle": name, "explainer": about.explainer, "subject": about.subject}
-        findings += measure_findings(judged[name], known, **named, generator=generator, groups=groups)
+        of_oracle = Finding("", name, about.explainer, about.subject)
+        findings += measure_findings(judged[name], known, of_oracle, generator, groups)
     findings += _corrected(judged[TOKI], known, about, groups)
     for name in (NAIVE, BY_NAME):
-        named = {"of": f"{TOKI} - {name}", "group": about.explainer, "subject": about.subject}
-        findings += difference_findings(judged[TOKI], judged[name], known, **named, generator=generator, groups=groups)
+        of_pair = Finding("", f"{TOKI} - {name}", about.explainer, about.subject)
+        findings += difference_findings(judged[TOKI], judged[name], known, of_pair, generator, groups)
     confident = [by_oracle[NAIVE][key]["confidence"] for key in ids]
     findings.append(_confidence_auc(confident, known, about, groups))
     if precisions:

@@ -43,15 +43,12 @@ def g_mean(counts: Counts) -> Counts:
 def measure_findings(
     labels: Sequence[str],
     truths: Sequence[str | None],
-    *,
-    oracle: str,
-    explainer: str,
-    subject: str,
+    about: Finding,
     generator: np.random.Generator,
     groups: Groups = None,
 ) -> list[Finding]:
     """The six measures of what is judged and known: Wilson's interval where one is a share of samples, else one from
-    drawn counts (95 %); by group, where samples stand in some."""
+    drawn counts (95 %); by group, where samples stand in some. `about` names the oracle, the explainer, the subject."""
     cells = cells_of(labels, truths)
     judged = cells.any(axis=1)
     cells, groups = cells[judged], None if groups is None else groups[judged]
@@ -63,14 +60,14 @@ def measure_findings(
         "sensitivity": (tp, tp | fn),
         "specificity": (tn, tn | fp),
     }
-    named = {"of": oracle, "group": explainer, "subject": subject}
+    named = {"of": about.of, "group": about.group, "subject": about.subject}
     findings = [
         share_by(f"trust.{metric}", hits[of], None if groups is None else groups[of], **named)
         for metric, (hits, of) in shares.items()
     ]
     for metric, measure in (("f1", f1), ("g_mean", g_mean)):
-        about = Finding(f"trust.{metric}", oracle, explainer, subject, n=len(cells))
-        findings.append(_estimated(about, measure, cells.astype(np.float64), groups, generator))
+        unmeasured = replace(about, metric=f"trust.{metric}", n=len(cells))
+        findings.append(_estimated(unmeasured, measure, cells.astype(np.float64), groups, generator))
     return findings
 
 
@@ -131,10 +128,7 @@ def difference_findings(
     ours: Sequence[str],
     theirs: Sequence[str],
     truths: Sequence[str | None],
-    *,
-    of: str,
-    group: str,
-    subject: str,
+    about: Finding,
     generator: np.random.Generator,
     groups: Groups = None,
 ) -> list[Finding]:
@@ -152,10 +146,10 @@ def difference_findings(
     together = None if groups is None else groups[places]
     names = "trust.accuracy_difference", "trust.g_mean_difference"
     if not known:
-        return [Finding(name, of, group, subject, n=0).estimated(None) for name in names]
+        return [replace(about, metric=name, n=0).estimated(None) for name in names]
     first, second, positive = np.array(known, dtype=np.bool_).T
     accuracy, p = compared_shares(first, second, together)
-    of_accuracy, of_g_mean = (Finding(name, of, group, subject, n=len(known)) for name in names)
+    of_accuracy, of_g_mean = (replace(about, metric=name, n=len(known)) for name in names)
     g_mean = g_mean_difference(first, second, positive, generator, together)
     if not g_mean.low < g_mean.high:
         g_mean = Interval(g_mean.value, np.nan, np.nan)

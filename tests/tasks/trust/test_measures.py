@@ -41,7 +41,7 @@ def generator():
 def measured(found: Confusion) -> dict[str, Finding]:
     cells = {(T, T): found.tp, (T, U): found.fp, (U, T): found.fn, (U, U): found.tn}
     labels, truths = ([pair[at] for pair, count in cells.items() for _ in range(count)] for at in (0, 1))
-    listed = measure_findings(labels, truths, oracle="toki", explainer="lime", subject="s", generator=generator())
+    listed = measure_findings(labels, truths, Finding("", "toki", "lime", "s"), generator())
     return {one.metric.removeprefix("trust."): one for one in listed}
 
 
@@ -105,9 +105,7 @@ def test_the_interval_of_g_mean_covers_as_often_as_it_says():
 
 
 def differences(ours, theirs, truths):
-    return difference_findings(
-        ours, theirs, truths, of="toki - naive", group="lime", subject="s", generator=generator()
-    )
+    return difference_findings(ours, theirs, truths, Finding("", "toki - naive", "lime", "s"), generator())
 
 
 def test_differences_are_paired_and_keep_their_sign():
