@@ -157,14 +157,12 @@ class Election:
     keyword: npt.NDArray[np.bool_]  # [n]
 
 
-def elect_keywords(
-    pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float, agree: float = 0.5
-) -> Election:
-    """K_c of one class: Eq. 3-4 per provider, then more than the share `agree` of the providers that know the word.
+def elect_keywords(pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float) -> Election:
+    """K_c of one class: Eq. 3-4 per provider, then more than half of the providers that know the word.
 
     `name` is the class name in words; several of them stand for the class by their mean vector.
     """
-    return election(opinions_of(pool, name, spaces, theta_dist), [space.theta for space in spaces], agree)
+    return election(opinions_of(pool, name, spaces, theta_dist), [space.theta for space in spaces])
 
 
 def opinions_of(pool: Pool, name: Sequence[str], spaces: Sequence[Space], theta_dist: float) -> Opinions:
