@@ -217,7 +217,7 @@ def _capitals_agree(name: str, text: str) -> bool:
     """Whether a text with the letters of this name is this name: abbreviations keep their capitals."""
     letters = [letter for letter in name if letter.isalpha()]
     if len(letters) <= _ABBREVIATION and (name.isupper() or any(letter.isupper() for letter in letters[1:])):
-        return "".join(atom for atom in _ATOM.findall(text)) == "".join(_ATOM.findall(name))
+        return "".join(_ATOM.findall(text)) == "".join(_ATOM.findall(name))
     return True
 
 

@@ -72,7 +72,7 @@ _GROUPS = 100_000
 _LEAST_SEEN = 0.5
 
 
-def fasttext_provider(texts: Sequence[str], seed: int = 0, name: str = "fasttext") -> FastTextProvider:
+def fasttext_provider(texts: Sequence[str], seed: int = 0) -> FastTextProvider:
     """Vectors trained on the corpus (skip-gram); the same for the same texts and seed, in whatever order they come."""
     from gensim.models import FastText
 
@@ -93,15 +93,16 @@ def fasttext_provider(texts: Sequence[str], seed: int = 0, name: str = "fasttext
     )
     model.build_vocab(sentences)
     model.train(sentences, total_examples=len(sentences), epochs=max(1, min(FASTTEXT_EPOCHS, WORDS_TO_TRAIN // total)))
-    return FastTextProvider(name, model.wv)
+    return FastTextProvider(model.wv)
 
 
 class FastTextProvider:
     """Vectors of the corpus' words, and of other words of whose letter groups the corpus has at least half."""
 
-    def __init__(self, name: str, trained: FastTextKeyedVectors) -> None:
+    name = "fasttext"
+
+    def __init__(self, trained: FastTextKeyedVectors) -> None:
         """What gensim has trained."""
-        self.name = name
         self._trained = trained
         self._centre = trained.vectors.mean(axis=0, dtype=np.float64)
         seen = np.zeros(_GROUPS, dtype=np.bool_)
@@ -141,14 +142,14 @@ _DENSE = 600
 _NEARLY = 0.999  # entries this close to the largest count as equal: rounding must not choose among them
 
 
-def ppmi_provider(texts: Sequence[str], seed: int = 0, name: str = "ppmi") -> TableProvider:
+def ppmi_provider(texts: Sequence[str], seed: int = 0) -> TableProvider:
     """Vectors of the corpus' words; the same for the same texts, in whatever order (`seed` starts the solver)."""
     sentences = sentences_of(texts)
     words = vocabulary_of(sentences, PPMI_LEAST)
     if not words:
-        return TableProvider(name, [], np.zeros((0, 1), dtype=np.float32))
+        return TableProvider("ppmi", [], np.zeros((0, 1), dtype=np.float32))
     weights = ppmi(cooccurrences(sentences, words))
-    return TableProvider(name, words, reduced(weights, min(PPMI_DIMENSIONS, max(len(words) - 1, 1)), seed))
+    return TableProvider("ppmi", words, reduced(weights, min(PPMI_DIMENSIONS, max(len(words) - 1, 1)), seed))
 
 
 def cooccurrences(sentences: Sequence[Sequence[str]], words: Sequence[str], window: int = PPMI_WINDOW) -> csr_array:

@@ -53,10 +53,10 @@ class SentenceEncoder:
     what is longer than the model reads is cut.
     """
 
-    def __init__(self, folder: Path, device: str | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         """The encoder whose `config.json`, `tokenizer.json` and `model.safetensors` lie in a folder."""
         require_network(folder)
-        self._device = device or torch_device_here()
+        self._device = torch_device_here()
         self._network = self._read(folder).to(self._device).eval()
         from tokenizers import Tokenizer
 

@@ -51,9 +51,11 @@ class Embedding(Protocol):
 class SubjectProvider:
     """How the subject itself sees words, before any context."""
 
-    def __init__(self, model: Embedding, name: str = "subject") -> None:
+    name = "subject"
+
+    def __init__(self, model: Embedding) -> None:
         """The subject, loaded."""
-        self._model, self.name = model, name
+        self._model = model
         first, second = (frozenset(self._tokens(word).tolist()) for word in _NEVER_SEEN)
         self._unknown = first & second
         self._dimensions = model.embeddings(np.zeros(1, dtype=np.int64)).shape[1]

@@ -165,13 +165,13 @@ def _is_text_row(row: bytes, size: int) -> bool:
     return True
 
 
-def _first_bytes(path: Path, size: int = HEAD) -> bytes:
+def _first_bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             if file.read(2) != b"\x1f\x8b":
                 file.seek(0)
-                return file.read(size)
+                return file.read(HEAD)
         with gzip.open(path) as packed:
-            return cast("BinaryIO", packed).read(size)
+            return cast("BinaryIO", packed).read(HEAD)
     except (OSError, EOFError, zlib.error) as fault:
         raise InputError(f"The word vectors {path} cannot be read ({fault}).") from fault
