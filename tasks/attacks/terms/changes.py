@@ -25,10 +25,6 @@ class Span:
     last: int
     kind: str = ""
 
-    def within(self, other: Span) -> bool:
-        """Whether every word of this span is a word of the other."""
-        return other.first <= self.first and self.last <= other.last
-
     def overlaps(self, other: Span) -> bool:
         """Whether the two share a word."""
         return self.first < other.last and other.first < self.last
