@@ -179,11 +179,10 @@ def attacked_rows(
     if sentences.tags:
         attacked = _with(attacked, sentences.tags, [new_tags for _, new_tags, _ in rows])
     changes = [change for _, _, of_sample in rows for change in of_sample]
-    counted = Counter(change["outcome"] for change in changes)
     tally = {
         "terms": len(changes),
         "words": sum(change["changed"] for change in changes),
-        "outcomes": dict(counted),
+        "outcomes": dict(Counter(change["outcome"] for change in changes)),
         "untagged": tags.count(None) if sentences.tags else 0,
     }
     return Tallied((attacked, pa.Table.from_pylist(changes, schema=TermChanges.schema)), tally)
