@@ -374,11 +374,9 @@ def noise_findings(
     clean: Codes,
     truth: Codes,
     classes: Sequence[str],
-    *,
-    subject: str,
-    called: str,
+    about: About,
     significance: float,
-    groups: Groups = None,
+    groups: Groups,
 ) -> list[Finding]:
     """Per kind and severity `attack.accuracy` with `class_findings` beside it, `attack.flip_rate`, `attack.unchanged`
     and `attack.accuracy_change`.
@@ -392,31 +390,30 @@ def noise_findings(
     findings: list[Finding] = []
     last = max((answered.condition.severity for answered in noisy), default=0)
     for answered in noisy:
-        about = About("attack", called, answered.condition.group, subject)
+        under = replace(about, group=answered.condition.group)
         right = answered.predicted == truth
         counts = class_counts(answered.predicted, truth, len(classes), groups)
         findings += [
-            about.finding("accuracy", accuracy(answered.predicted, truth, groups)),
-            *class_findings(about, counts, classes),
-            *recall_findings(about, counts, classes),
-            about.finding("flip_rate", fooling_rate(clean, answered.predicted, groups)),
-            about.finding("unchanged", proportion(~answered.changed, groups=groups)),
+            under.finding("accuracy", accuracy(answered.predicted, truth, groups)),
+            *class_findings(under, counts, classes),
+            *recall_findings(under, counts, classes),
+            under.finding("flip_rate", fooling_rate(clean, answered.predicted, groups)),
+            under.finding("unchanged", proportion(~answered.changed, groups=groups)),
         ]
-        findings += _change(about, right, clean, truth, answered.condition.severity == last, significance, groups)
+        findings += _change(under, right, clean, truth, answered.condition.severity == last, significance, groups)
     severities = sorted({answered.condition.severity for answered in noisy})
     for severity in severities if len({answered.condition.kind for answered in noisy}) > 1 else ():
         right = np.all(
             [answered.predicted == truth for answered in noisy if answered.condition.severity == severity], axis=0
         )
-        about = About("attack", called, group_of(EVERY_KIND, severity), subject)
-        findings.append(about.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
+        under = replace(about, group=group_of(EVERY_KIND, severity))
+        findings.append(under.finding("accuracy", proportion(right, truth >= 0, groups=groups)))
         under_all = class_counts(np.where(right, truth, -2), truth, len(classes), groups)
-        findings += class_findings(about, under_all, classes)
-        findings += _change(about, right, clean, truth, severity == last, significance, groups)
+        findings += class_findings(under, under_all, classes)
+        findings += _change(under, right, clean, truth, severity == last, significance, groups)
     worst = extreme_share([(answered.predicted == truth, truth >= 0) for answered in noisy], "lowest", groups)
     if worst is not None:
         place, share = worst
-        about = About("attack", called, subject=subject)
         findings.append(about.finding("worst_accuracy", share, verdict=noisy[place].condition.group))
     return findings
 

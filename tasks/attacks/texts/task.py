@@ -83,6 +83,7 @@ from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
 from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.statistics.classification import answer_name, one_answer
+from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import groups_of, groups_of_ids
 from assay.tasks.subjects.holding_out import draw_in_proportion, rows_with_ids
@@ -504,8 +505,8 @@ def measure_noise(
     known, before, truth = _known(samples, clean, classes)
     answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
     names, groups = class_names(collect(classes, None)), groups_of(samples)
-    how: dict[str, Any] = {"subject": subject, "called": called, "significance": significance, "groups": groups}
-    findings = noise_findings(answers, before, truth, names, **how)
+    about = About("attack", called, subject=subject)
+    findings = noise_findings(answers, before, truth, names, about, significance, groups)
     lowest = next((finding for finding in findings if finding.metric == "attack.worst_accuracy"), None)
     shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.verdict}"
     say(f"{subject} · {shown}")
