@@ -204,8 +204,7 @@ def drop_plots(findings: TermFindings) -> list[Block]:
 
 def _drops(findings: TermFindings, model: str) -> list[Finding]:
     """What a model loses under every attack at every severity."""
-    tested = [key for key in findings.sets if findings.get(findings.headline, model, key) is not None]
-    keys = (key for attack, _ in findings.attacks for key in tested if key[0] == attack)
+    keys = (key for attack, _ in findings.attacks for key in findings.sets if key[0] == attack)
     return measured(findings.get("drop", model, key) for key in keys)
 
 
