@@ -70,13 +70,10 @@ class PerturbationUNet(nn.Module):  # type: ignore[misc]
         for at, (layer, norm) in enumerate(zip(self.down, self.down_norms, strict=True)):
             passed = norm(layer(passed if at == 0 else nn.functional.leaky_relu(passed, 0.2)))
             kept.append(passed)
-        for at in reversed(range(len(self.up))):
-            below = kept[at]
-            grown = self.up_norms[at](self.up[at](torch.relu(passed), output_size=below.shape[-2:]))
-            if at == 0:
-                return torch.tanh(grown)
-            passed = torch.cat([self.dropout(grown) if at == len(self.up) - 2 else grown, below], dim=1)
-        raise AssertionError("a U-Net has at least one layer")
+        for at in reversed(range(1, len(self.up))):
+            grown = self.up_norms[at](self.up[at](torch.relu(passed), output_size=kept[at].shape[-2:]))
+            passed = torch.cat([self.dropout(grown) if at == len(self.up) - 2 else grown, kept[at]], dim=1)
+        return torch.tanh(self.up_norms[0](self.up[0](torch.relu(passed), output_size=images.shape[-2:])))
 
 
 def untrained_generator(channels: int, size: int, width: int) -> PerturbationUNet:
