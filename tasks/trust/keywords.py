@@ -86,9 +86,6 @@ def cluster_words(words: Sequence[str], vectors: Vectors, theta_dist: float) -> 
     >>> cluster_words(["good", "film", "great"], vectors, theta_dist=0.3).tolist()
     [1, 0, 1]
     """
-    if len(set(words)) < len(words):
-        twice = min(word for word in set(words) if list(words).count(word) > 1)
-        raise ValueError(f"the word {twice!r} is given more than once")
     order = np.array(sorted(range(len(words)), key=lambda place: words[place]), dtype=np.int64)
     units = unit(np.asarray(vectors)[order]) if len(order) else np.zeros((0, 1))
     known = np.flatnonzero(~np.isnan(units).any(axis=1))

@@ -56,11 +56,6 @@ def test_no_words_make_no_clusters():
     assert cluster_words([], np.zeros((0, 3), dtype=np.float32), 0.3).tolist() == []
 
 
-def test_a_word_is_in_one_cluster_only():
-    with pytest.raises(ValueError, match="'a' is given more than once"):
-        cluster_words(["a", "a"], np.ones((2, 2), dtype=np.float32), 0.3)
-
-
 def test_words_that_all_hang_together_are_refused_before_memory_is(monkeypatch):
     monkeypatch.setattr(keywords, "LARGEST", 50)
     with pytest.raises(InputError, match=r"51 words of a pool hang together.*lower trust\.theta_dist"):
