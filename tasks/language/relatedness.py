@@ -136,8 +136,6 @@ def balanced_threshold(related: Cosines, unrelated: Cosines) -> float:
     >>> balanced_threshold(np.array([0.9, 0.7, 0.2]), np.array([0.0, 0.1, 0.4]))
     0.30000000000000004
     """
-    if len(related) != len(unrelated) or not len(related):
-        raise ValueError(f"as many random pairs as synonyms are needed, not {len(unrelated)} and {len(related)}")
     return float(np.median(np.concatenate([related, unrelated])))
 
 
@@ -311,10 +309,8 @@ class Vocabulary:
         neighbours = []
         for word, row in zip(words, cosines(vectors, self.vectors), strict=True):
             order = self._best(row, count + 1) if not np.isnan(row).any() else []
-            near = [Neighbour(self.words[place], float(row[place])) for place in order]
-            neighbours.append(
-                [neighbour for neighbour in near if neighbour.word != word and neighbour.cosine >= least][:count]
-            )
+            near = [place for place in order if self.words[place] != word and row[place] >= least]
+            neighbours.append([Neighbour(self.words[place], float(row[place])) for place in near[:count]])
         return neighbours
 
     def _best(self, row: np.ndarray[tuple[int, ...], np.dtype[np.float64]], count: int) -> list[int]:

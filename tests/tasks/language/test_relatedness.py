@@ -69,11 +69,6 @@ def test_theta_equals_the_search_to_a_millionth_where_pairs_are_many():
     assert np.ptp(measures(theta, related, unrelated)) < 1e-6
 
 
-def test_unequal_numbers_of_pairs_have_no_balance():
-    with pytest.raises(ValueError, match="as many random pairs as synonyms"):
-        balanced_threshold(np.array([0.1, 0.2]), np.array([0.3]))
-
-
 def provider_of(words, seed=0, unknown=()):
     generator = np.random.default_rng(seed)
     vectors = generator.normal(size=(len(words), 8)).astype(np.float32)
