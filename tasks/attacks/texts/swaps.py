@@ -267,13 +267,11 @@ def neighbour_piece(
     piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: SubjectVectors | None, seed: int
 ) -> tuple[pa.Table, pa.Table]:
     """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart."""
-    asked, count = piece.words, attack.settings.candidates
-    replacements = TEXT_ATTACKS.of(attack.settings).replacements
+    asked, count, choice = piece.words, attack.settings.candidates, TEXT_ATTACKS.of(attack.settings)
     known: dict[str, object]
-    if replacements is not None:
-        word = TEXT_ATTACKS.of(attack.settings).word
-        rows = listed_rows(asked, replacements(asked, texts, attack.settings, seed), count)
-        known = {"provider": word}
+    if choice.replacements is not None:
+        rows = listed_rows(asked, choice.replacements(asked, texts, attack.settings, seed), count)
+        known = {"provider": choice.word}
     elif attack.lists is not None:
         rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)
         known = {"provider": attack.lists.name}
@@ -328,13 +326,9 @@ def embed_piece(
 
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
     """The swaps of the guided attack for some words; where words are pooled by their lemmas, they are asked by them."""
-    spelt = [spelling(word, lemmatise) for word in piece.words]
-    by_spelling = groupby("word", guided_rows(sorted(set(spelt)), pools, spaces, settings))
-    rows = [
-        row | {"word": word}
-        for word, spelled in zip(piece.words, spelt, strict=True)
-        for row in by_spelling.get(spelled, ())
-    ]
+    spelt = {word: spelling(word, lemmatise) for word in piece.words}
+    by_spelling = groupby("word", guided_rows(sorted(set(spelt.values())), pools, spaces, settings))
+    rows = [row | {"word": word} for word, form in spelt.items() for row in by_spelling.get(form, ())]
     return pa.Table.from_pylist(rows, schema=WordSwaps.schema)
 
 
