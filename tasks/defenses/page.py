@@ -42,11 +42,8 @@ class DefenceFindings:
         of_images = [finding for finding in compared if finding.subject not in texts]
         self.subjects = distinct(finding.subject for finding in of_images)
         self.defences = distinct(finding.of for finding in of_images if finding.of != NONE)
-        tested = [
-            finding.slice
-            for finding in of_images
-            if finding.metric == "defense.mcnemar_p" and finding.slice.eps is not None
-        ]
+        tests = [finding for finding in of_images if finding.metric == "defense.mcnemar_p"]
+        tested = [test.slice for test in tests if test.slice.eps is not None]
         self.group = f"eps={tested[0].eps_text}" if tested else ""  # defences are trained and compared in L∞
         self.attack = tested[0].name if tested else ""
         self.defended = list(product(self.subjects, self.defences))
