@@ -126,11 +126,8 @@ class SpannedText(AttackedText):  # type: ignore[misc]
         """The spans of the text before, those behind the replaced word further on by what it grew."""
         spans, longer = before.spans, len(self._as_string) - len(before.text)
         new = Word(self._put_in(before, index), spans[index].start, spans[index].end + longer)
-        return [
-            *spans[:index],
-            new,
-            *(Word(span.text, span.start + longer, span.end + longer) for span in spans[index + 1 :]),
-        ]
+        behind = (Word(span.text, span.start + longer, span.end + longer) for span in spans[index + 1 :])
+        return [*spans[:index], new, *behind]
 
 
 def tokens_of_words(words: list[Word], encoded: Encoded) -> list[list[int]]:
