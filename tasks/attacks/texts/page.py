@@ -322,9 +322,8 @@ def _curves(findings: NoiseFindings, attack: str) -> Panels:
     """Accuracy over severity, one plot per kind of noise."""
     plots = []
     for kind in findings.kinds:
-        series = [
-            line for subject in findings.subjects if (line := _series(findings, subject, attack, kind)) is not None
-        ]
+        lines = (_series(findings, subject, attack, kind) for subject in findings.subjects)
+        series = [line for line in lines if line is not None]
         if series:
             ends = "; ".join(f"{line.name} from {percent(line.y[0])} to {percent(line.y[-1])}" for line in series)
             plots.append(
@@ -386,12 +385,10 @@ def page(findings: FindingIndex, shown: Sequence[ShownTexts] = ()) -> Part:
     """The part of the report about attacks on texts, from the findings `attack.*` and what the attacks made."""
     word_findings, noise_findings = WordFindings(findings), NoiseFindings(findings)
     blocks: list[Block] = [*_rates_plot(word_findings), *left_table(word_findings, noise_findings)]
-    blocks += [
-        texts for attack in shown if attack.attacked is not None and (texts := examples_block(attack)) is not None
-    ]
-    blocks += [table for attack in shown if (table := carriers_table(attack)) is not None]
+    blocks += filter(None, [examples_block(attack) for attack in shown if attack.attacked is not None])
+    blocks += filter(None, map(carriers_table, shown))
     blocks += [_curves(noise_findings, attack) for attack in noise_findings.attacks]
-    blocks += [texts for attack in shown if attack.attacked is None and (texts := examples_block(attack)) is not None]
+    blocks += filter(None, [examples_block(attack) for attack in shown if attack.attacked is None])
     subjects = distinct([*word_findings.subjects, *noise_findings.subjects])
     originals = [subject for subject in subjects if "+" not in subject] or subjects
     sentences = filter(None, (_sentence(word_findings, noise_findings, subject) for subject in originals[:NAMED]))
