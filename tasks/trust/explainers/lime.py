@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
@@ -127,9 +129,7 @@ def explain_by_lime(
     """The words that a local linear model of the class's probability rests on (Ribeiro et al. 2016, Algorithm 1)."""
     texts = perturbed(document, model)
     blocks = draw_masks(len(document.words), settings.samples, generator)
-    moments = neighbourhood(texts, next(blocks))
-    for masks in blocks:
-        moments = moments + neighbourhood(texts, masks)
+    moments = reduce(add, (neighbourhood(texts, masks) for masks in blocks))
     chosen, coefficients = explain_class(moments, target, settings.top_words)
     return explanation(document, chosen, coefficients)
 
