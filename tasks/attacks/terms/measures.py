@@ -333,13 +333,10 @@ def tagger_findings(
     sums = resampled(list(counts.values()), seeds.generator(f"{subject}/f1"))
     tested = {key: tested_by(count, sum_) for (key, count), sum_ in zip(counts.items(), sums, strict=True)}
     findings = [score for key, result in tested.items() for score in _scores(key, subject, result)]
-    findings += [
-        finding_
-        for key in _first_severities(tables)
-        for name, sentences in slices_of(tables[key]).items()
-        for part, generator in [(by_group(sentences, groups), seeds.generator(f"{subject}/{'/'.join(key)}/{name}"))]
-        for finding_ in _slice(key, name, subject, part, generator)
-    ]
+    for key in _first_severities(tables):
+        for name, sentences in slices_of(tables[key]).items():
+            generator = seeds.generator(f"{subject}/{'/'.join(key)}/{name}")
+            findings += _slice(key, name, subject, by_group(sentences, groups), generator)
     clean = (CLEAN, "")
     if clean not in tested:
         return findings
@@ -530,11 +527,9 @@ def trained_findings(
     with a control, that learned from unchanged copies, `….gain_over_control` as well."""
     paired = _together(stage, before, after, seeds.generator(f"{subject}/gain"), groups)
     clean = paired[CLEAN, ""][0]
-    findings = [
-        finding_
-        for key, (first, second, n) in paired.items()
-        for finding_ in gain_findings(stage, key, subject, clean, first, second, n, trained_on)
-    ]
+    findings: list[Finding] = []
+    for key, (first, second, n) in paired.items():
+        findings += gain_findings(stage, key, subject, clean, first, second, n, trained_on)
     if control is not None:
         beside = _together(stage, control, after, seeds.generator(f"{subject}/control"), groups)
         for key, (first, second, n) in beside.items():
