@@ -258,8 +258,7 @@ def class_gain_findings(
         if group == CLEAN:
             p = gains.kept_p(margin)
             verdict = "kept" if p <= significance else not_shown(significance)
-            kept = replace(about, metric="defense.kept_p", value=p, p_value=p, verdict=verdict, unit="p")
-            findings.append(kept)
+            findings.append(replace(about, metric="defense.kept_p", value=p, p_value=p, verdict=verdict, unit="p"))
     return findings
 
 
