@@ -112,12 +112,7 @@ def beaten_from_outside(transfers: Sequence[Finding], strongest: Mapping[tuple[f
     for transfer in transfers:
         eps, _, source = transfer.group.partition(", made for ")
         rival = next((t for (_, goal), t in strongest.items() if goal == "untargeted" and t.group == eps), None)
-        if (
-            rival is not None
-            and transfer.value is not None
-            and transfer.n
-            and source != rival.subject == transfer.subject
-        ):
+        if rival is not None and transfer.value is not None and source != rival.subject == transfer.subject:
             pairs.append((transfer, source, rival))
     readings = [_fewer_right(flag, transfer, source, rival, CHANCE / len(pairs)) for transfer, source, rival in pairs]
     return _decisive(flag, readings, "needs several subjects and an attack on this one at the same ε")
