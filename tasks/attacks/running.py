@@ -309,19 +309,17 @@ def transfer_partition(samples: pa.Table, *, jobs: Sequence[AttackJob]) -> Count
     if samples.num_rows == 0:
         return counts
     models = [job.model() for job in jobs]
-    if len({model.multilabel for model in models}) > 1:
+    several = models[0].multilabel
+    if any(model.multilabel != several for model in models):
         raise InputError("Some of the subjects know one class per image and others several labels: compare alike.")
     targeted_by = [TargetedImages.of(samples, model) for model in models]
     truth = _truth(samples, targeted_by[0], models[0])
-    withstood = [
-        _right(targeted.clean, truth, model) | model.multilabel
-        for targeted, model in zip(targeted_by, models, strict=True)
-    ]
+    withstood = [_right(targeted.clean, truth, several) | several for targeted in targeted_by]
     for source, (job, model, targeted) in enumerate(zip(jobs, models, targeted_by, strict=True)):
         for at, eps in enumerate(grid):
             images = job.result(model, targeted, eps).images.numpy()
             for target, judge in enumerate(models):
-                right = _right(judge.predict(images, targeted.ids), truth, judge) & withstood[target]
+                right = _right(judge.predict(images, targeted.ids), truth, several) & withstood[target]
                 counts[at, source, target] = right.sum(), (truth >= 0).sum()
     return counts
 
@@ -341,9 +339,9 @@ def transfer_findings(counts: Counts, jobs: Sequence[AttackJob]) -> list[Finding
     return findings
 
 
-def _right(probabilities: Probabilities, truth: npt.NDArray[np.int64], model: ImageModel) -> npt.NDArray[np.bool_]:
+def _right(probabilities: Probabilities, truth: npt.NDArray[np.int64], several: bool) -> npt.NDArray[np.bool_]:
     """Where an answer is right and the truth known."""
-    right: npt.NDArray[np.bool_] = (said(probabilities, model.multilabel) == truth) & (truth >= 0)
+    right: npt.NDArray[np.bool_] = (said(probabilities, several) == truth) & (truth >= 0)
     return right
 
 
