@@ -191,12 +191,9 @@ def confidence_plot(explained: Explained) -> list[Block]:
 
 def thresholds_panels(explained: Explained) -> Panels:
     """What the oracle would say with one setting moved and all others as they are."""
-    plots = []
+    plots, ordered = [], explained.settings.sort_by("value").to_pylist()
     for setting, (name, label) in _MOVED.items():
-        rows = sorted(
-            (row for row in explained.settings.to_pylist() if row["setting"] == setting),
-            key=lambda row: float(row["value"]),
-        )
+        rows = [row for row in ordered if row["setting"] == setting]
         places = [row["value"] for row in rows]
         series = [
             Series(share, places, [row[share] / row["n"] if row["n"] else None for row in rows])
