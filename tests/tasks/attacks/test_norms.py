@@ -18,6 +18,7 @@ from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.random_search import SparseRS, Square, wave
 from assay.tasks.attacks.running import run_attack
 from assay.tasks.attacks.table import AutoAttack
+from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.defenses.smoothing_task import ABSTAINS, certify, sample_under_noise
 from assay.tasks.subjects.images.model import ImageModel
 
@@ -330,9 +331,9 @@ def test_fmn_comes_to_the_boundary_of_a_linear_network_from_wherever_it_is(norm)
 def test_no_attack_in_l2_moves_a_smoothed_answer_below_its_certificate():
     """Attacks climb the network's mean under fixed noise; what the votes under fresh noise say stays as it was."""
     model, images = tiny_model(seed=3, block=100), tiny_images(3, seed=5)
-    sigma, certificates = 0.25, []
+    smoothing, certificates = Smoothing(sigma=0.25, draws=500), []
     for row, image in enumerate(images):
-        certificates.append(certify(model, image, sigma, 100, 500, 0.001, Seeds(0, "certify").generator(str(row))))
+        certificates.append(certify(model, image, smoothing, Seeds(0, "certify").generator(str(row))))
     noise = 0.25 * torch.randn(16, 1, 16, 16, generator=torch.Generator().manual_seed(0))
 
     class Smoothed(torch.nn.Module):
@@ -348,7 +349,7 @@ def test_no_attack_in_l2_moves_a_smoothed_answer_below_its_certificate():
             eps = share * certificates[row].radius
             for attack in (PGD(norm="l2", eps=(eps,), steps=8, last=True), DDN(eps=(eps,), steps=8)):
                 moved = run_attack(attack, smoothed, images[at], truth, eps, draws_for(1)).images[0]
-                votes = sample_under_noise(model, moved, sigma, 500, np.random.default_rng(row))
+                votes = sample_under_noise(model, moved, smoothing.sigma, 500, np.random.default_rng(row))
                 broken[share] += int(votes.argmax() != truth[0])
     assert broken[0.99] == 0
     assert broken[6.0] > 0
