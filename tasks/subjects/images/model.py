@@ -230,14 +230,14 @@ KEPT_BYTES = 1 << 30  # of weights that stay loaded: subjects take turns on ever
 _loaded: dict[str, tuple[ImageModel, int]] = {}  # by content, the one that was asked for last at the end
 
 
-def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], device: str | None = None) -> ImageModel:
+def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes]) -> ImageModel:
     """The model behind a subject's files (`card.json`, `model.safetensors`), on the device of this call's slot."""
     if CARD not in files or WEIGHTS not in files:
         raise RunError(
             f"The files of {subject.settings.name} hold {', '.join(sorted(files)) or 'nothing'}: no network."
         )
-    where = device or torch_device_here()
-    state = hashlib.blake2b(f"{where}\0{subject.settings.name}\0{subject.fingerprint}\0".encode(), digest_size=16)
+    device = torch_device_here()
+    state = hashlib.blake2b(f"{device}\0{subject.settings.name}\0{subject.fingerprint}\0".encode(), digest_size=16)
     for name in (CARD, WEIGHTS):
         state.update(hashlib.blake2b(files[name]).digest())
     state.update(subject.asked_in.encode())
@@ -247,7 +247,7 @@ def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes], devic
         size = len(files[WEIGHTS])
         while _loaded and size + sum(held for _, held in _loaded.values()) > KEPT_BYTES:
             del _loaded[next(iter(_loaded))]
-        entry = _load(subject, json.loads(files[CARD]), files[WEIGHTS], where), size
+        entry = _load(subject, json.loads(files[CARD]), files[WEIGHTS], device), size
     _loaded[key] = entry
     return entry[0]
 

@@ -133,13 +133,13 @@ def read_pairs(network: Any, ids: Any, mask: Any, types: Any) -> Any:
     return network(input_ids=ids, attention_mask=mask, **segments).logits[:, 0]
 
 
-def scorer_from_files(files: Mapping[str, bytes], device: str | None) -> Scorer:
+def scorer_from_files(files: Mapping[str, bytes]) -> Scorer:
     """The scorer in a subject's files; its card says which of the two it is."""
     card = json.loads(files["card.json"])
     line = Line(**card["line"])
     if card["reads"] == "apart":
-        return Towers(*network_in(files, "none", device), line=line)
-    return CrossReader(*network_in(files, "score", device), line=line, sigmoid=card["sigmoid"])
+        return Towers(*network_in(files, "none"), line=line)
+    return CrossReader(*network_in(files, "score"), line=line, sigmoid=card["sigmoid"])
 
 
 def tower_exercise(encoder: Any, first: list[IntArray], second: list[IntArray], shares: Scores, pad: int) -> Exercise:

@@ -143,10 +143,10 @@ def _tagging(aligned: Aligned, shares: np.ndarray[Any, Any], names: Sequence[str
     return Tagging(tags, confidence, aligned.cut)
 
 
-def tagger_from_files(files: Mapping[str, bytes], device: str | None) -> TokenTagger:
+def tagger_from_files(files: Mapping[str, bytes]) -> TokenTagger:
     """The tagger in a subject's files."""
     outputs = tuple(json.loads(files["card.json"])["outputs"])
-    return TokenTagger(*network_in(files, "tokens", device), outputs=outputs)
+    return TokenTagger(*network_in(files, "tokens"), outputs=outputs)
 
 
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,25 +23,16 @@ from assay.tasks.subjects.settings import options_of
 from assay.tasks.subjects.token_networks.sources import ModelSource
 from assay.tasks.subjects.trained import CARD, TrainedSubject, cut_in_words, trained_on_worker, without_epochs
 
-Model = TypeVar("Model")
-
 
 @lru_cache(maxsize=4)
-def _built(
-    source: BuiltFrom,
-    device: str | None,
-    own: Callable[[Any, bool], Model],
-    from_files: Callable[[Mapping[str, bytes], str | None], Model],
-) -> Model:
-    if json.loads(source.files["card.json"])["kind"] == "own":
-        return own(source.subject.code, source.subject.masked)
-    return from_files(source.files, device)
+def _tagger(source: BuiltFrom) -> Tagger:
+    code = source.subject.code
+    return tagger_from_files(source.files) if code is None else OwnTagger(code, source.subject.masked)
 
 
-def load_tagger(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Tagger:
-    """The tagger in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    tagger: Tagger = _built(BuiltFrom.of(subject, files), device, OwnTagger, tagger_from_files)
-    return tagger
+def load_tagger(subject: ResolvedSubject, files: dict[str, bytes]) -> Tagger:
+    """The tagger in a subject's files, on a GPU where there is one; each process builds it once."""
+    return _tagger(BuiltFrom.of(subject, files))
 
 
 def tag_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: object = ()) -> Tallied:
@@ -54,10 +45,15 @@ def tag_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, byte
     return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(tagging.cut for tagging in taggings)})
 
 
-def load_scorer(subject: ResolvedSubject, files: dict[str, bytes], device: str | None = None) -> Scorer:
-    """The scorer in a subject's files, on the device (a GPU where there is one); each process builds it once."""
-    scorer: Scorer = _built(BuiltFrom.of(subject, files), device, OwnScorer, scorer_from_files)
-    return scorer
+@lru_cache(maxsize=4)
+def _scorer(source: BuiltFrom) -> Scorer:
+    code = source.subject.code
+    return scorer_from_files(source.files) if code is None else OwnScorer(code, source.subject.masked)
+
+
+def load_scorer(subject: ResolvedSubject, files: dict[str, bytes]) -> Scorer:
+    """The scorer in a subject's files, on a GPU where there is one; each process builds it once."""
+    return _scorer(BuiltFrom.of(subject, files))
 
 
 def score_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: object = ()) -> Tallied:

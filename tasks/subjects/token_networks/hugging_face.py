@@ -234,12 +234,12 @@ def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
     }
 
 
-def network_in(files: Mapping[str, bytes], head: Head, device: str | None) -> tuple[Any, Any, int, int, str]:
+def network_in(files: Mapping[str, bytes], head: Head) -> tuple[Any, Any, int, int, str]:
     """What a subject's files make of a network that is asked: the module on its device, its tokenizer, the token that
     fills blocks up, the most tokens it reads, and the device."""
     from tokenizers import Tokenizer
 
-    card, device = json.loads(files["card.json"]), device or torch_device_here()
+    card, device = json.loads(files["card.json"]), torch_device_here()
     module = read_network(files, card["who"], head).to(device)
     tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
     return module, tokenizer, pad_of(module.config), card["limit"], device

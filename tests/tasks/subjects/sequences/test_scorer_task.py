@@ -50,7 +50,7 @@ def test_a_pair_alone_is_scored_as_among_others(run, tmp_path) -> None:
     save_tiny_tagger(tmp_path / "bert", ["LABEL_0"], kind="score")
     subject = resolved(tmp_path, "bert")
     files = read_files(train_scorer(given_rows("pairs", WHOLE), None, subject).files)
-    scorer = load_scorer(subject, files, "cpu")
+    scorer = load_scorer(subject, files)
     pairs = list(zip(pair_table()["first"].to_pylist(), pair_table()["second"].to_pylist(), strict=True))
     pairs += [("", ""), ("gout " * 600, "aspirin"), ("aspirin", "")]
     together = scorer.score(pairs)

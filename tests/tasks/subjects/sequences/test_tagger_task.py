@@ -101,7 +101,7 @@ def test_a_sentence_alone_is_tagged_as_among_others(tmp_path) -> None:
     from assay.tasks.subjects.sequences.tagger import given_tagger
 
     files, about = given_tagger(subject.source, NAMES)
-    tagger = load_tagger(subject, files | card_file(subject, files, about), "cpu")
+    tagger = load_tagger(subject, files | card_file(subject, files, about))
     sentences = [*sentence_table()["tokens"].to_pylist()[:40], [], ["gout"] * 600, ["\x00", "gout"]]
     together = tagger.tag(sentences)
     assert together == [tagger.tag([words])[0] for words in sentences]
