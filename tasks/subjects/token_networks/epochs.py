@@ -39,15 +39,6 @@ CPU_TOKENS, GPU_TOKENS = 512, 32_768  # tokens of a block: enough to keep a devi
 IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Token ids padded to one shape, which of them are there, and the texts that the first rows are."""
-
-    ids: IntArray  # [rows, length]
-    mask: IntArray  # [rows, length]
-    texts: IntArray  # [at most rows]
-
-
 def rung(length: int, limit: int) -> int:
     """The length that a text of so many tokens is padded to: at most a quarter more, and by no more than 7 below 32.
 
@@ -60,25 +51,23 @@ def rung(length: int, limit: int) -> int:
     return min(-(-length // step) * step, limit)
 
 
-def blocks(batch: Sequence[IntArray], *, pad: int, limit: int, tokens: int) -> Iterator[Block]:
-    """The batch as blocks, texts of one rung together."""
+def blocks(
+    batch: Sequence[IntArray], *, pad: int, limit: int, tokens: int
+) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """The batch in blocks, texts of one rung together: which texts the first rows are, the token ids padded to one
+    shape, and which of them are there, both [rows, length]."""
     rungs = np.array([rung(len(ids), limit) for ids in batch], dtype=np.int64)
-    for length in np.unique(rungs):
+    for length in np.unique(rungs).tolist():
         members = np.flatnonzero(rungs == length)
-        rows = max(1, tokens // int(length))
+        rows = max(1, tokens // length)
         for start in range(0, len(members), rows):
             texts = members[start : start + rows]
-            yield _block([batch[text] for text in texts], texts, rows, int(length), pad)
-
-
-def _block(chosen: list[IntArray], texts: IntArray, rows: int, length: int, pad: int) -> Block:
-    ids = np.full((rows, length), pad, dtype=np.int64)
-    mask = np.zeros((rows, length), dtype=np.int64)
-    for row in range(rows):
-        tokens = chosen[min(row, len(chosen) - 1)]
-        ids[row, : len(tokens)] = tokens
-        mask[row, : len(tokens)] = 1
-    return Block(ids, mask, texts)
+            ids, mask = np.full((rows, length), pad, np.int64), np.zeros((rows, length), np.int64)
+            for row in range(rows):
+                pieces = batch[texts[min(row, len(texts) - 1)]]
+                ids[row, : len(pieces)] = pieces
+                mask[row, : len(pieces)] = 1
+            yield texts, ids, mask
 
 
 CHUNK = 1024  # texts whose pieces are in memory at a time
@@ -121,8 +110,9 @@ class TokenNetwork:
     ) -> Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]:
         """The batch in blocks of fixed shapes: which texts the first rows are, then ids and mask [rows, length]."""
         tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
-        for block in blocks(batch, pad=self.pad if pad is None else pad, limit=self.limit, tokens=tokens):
-            yield block.texts, *(placed(array, self.device) for array in (block.ids, block.mask))
+        pad = self.pad if pad is None else pad
+        for texts, ids, mask in blocks(batch, pad=pad, limit=self.limit, tokens=tokens):
+            yield texts, placed(ids, self.device), placed(mask, self.device)
 
 
 JUDGED = 64  # validation samples at a time

@@ -157,14 +157,14 @@ def test_no_text_at_all_is_no_row(model: NetworkModel) -> None:
 def test_blocks_hold_every_text_once_within_the_budget_in_shapes_of_their_own(lengths: list[int], budget: int) -> None:
     batch = [np.full(length, at + 1, dtype=np.int64) for at, length in enumerate(lengths)]
     seen: list[int] = []
-    for block in blocks(batch, pad=0, limit=600, tokens=budget):
-        rows, length = block.ids.shape
+    for texts, ids, mask in blocks(batch, pad=0, limit=600, tokens=budget):
+        rows, length = ids.shape
         assert rows == max(1, budget // length)
-        for row, text in enumerate(block.texts):
+        for row, text in enumerate(texts):
             assert length == rung(lengths[text], 600)
-            assert block.mask[row].sum() == lengths[text]
-            assert (block.ids[row, : lengths[text]] == text + 1).all()
-        seen += block.texts.tolist()
+            assert mask[row].sum() == lengths[text]
+            assert (ids[row, : lengths[text]] == text + 1).all()
+        seen += texts.tolist()
     assert sorted(seen) == list(range(len(lengths)))
 
 
