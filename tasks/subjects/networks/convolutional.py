@@ -7,7 +7,6 @@ Averages over a fixed extent are matrix products: on a GPU their gradient is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -155,17 +154,11 @@ class VGGCifar(nn.Module):  # type: ignore[misc]
 _ATTENTION = 256
 
 
-@dataclass(frozen=True)
-class Attended:
-    """What AttnMel sees: its logits, and where the two gates look [n, 1, h, w] (the finer map first)."""
-
-    logits: Tensor
-    fine: Tensor
-    coarse: Tensor
-
-
 class _Gate(nn.Module):  # type: ignore[misc]
-    """Attention over local features l from global features g: c = φ(ReLU(W_l l + up(W_g g))), a = σ(c) or softmax."""
+    """Attention over local features l from global features g: c = φ(ReLU(W_l l + up(W_g g))), a = σ(c) or softmax.
+
+    Gives where it looks, [n, 1, h, w], and what it sees there, [n, c].
+    """
 
     def __init__(self, local: int, broad: int, inner: int, *, softmaxed: bool) -> None:
         super().__init__()
@@ -202,15 +195,11 @@ class AttnMel(nn.Module):  # type: ignore[misc]
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
-        return self.attend(images).logits
-
-    def attend(self, images: Tensor) -> Attended:
-        """The logits together with both attention maps."""
         pooled = []
         for stage in self.stages:
             images = nn.functional.max_pool2d(stage(images), 2)
             pooled.append(images)
-        fine, third = self.fine(pooled[2], pooled[4])
-        coarse, fourth = self.coarse(pooled[3], pooled[4])
+        _, third = self.fine(pooled[2], pooled[4])
+        _, fourth = self.coarse(pooled[3], pooled[4])
         whole = pooled[4].mean(dim=(2, 3))
-        return Attended(self.head(torch.cat([whole, fourth, third], dim=1)), fine, coarse)
+        return self.head(torch.cat([whole, fourth, third], dim=1))

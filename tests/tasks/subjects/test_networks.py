@@ -79,21 +79,6 @@ def test_small_cnn_takes_images_of_eight_pixels():
     assert build_network("small-cnn", classes=5, channels=1, size=8)(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
 
 
-def test_attnmel_shows_where_it_looks():
-    network = AttnMel(classes=2, channels=3, size=64, width=0.125).eval()
-    seen = network.attend(torch.rand(2, 3, 64, 64))
-    assert (seen.fine.shape, seen.coarse.shape) == ((2, 1, 8, 8), (2, 1, 4, 4))
-    assert seen.fine.min() > 0
-    assert seen.fine.max() < 1
-
-
-def test_the_softmax_gates_of_attnmel_share_out_one_unit_of_attention():
-    network = build_network("attnmel-softmax", classes=2, channels=3, size=64, width=0.125).eval()
-    seen = network.attend(torch.rand(2, 3, 64, 64))
-    torch.testing.assert_close(seen.fine.sum(dim=(1, 2, 3)), torch.ones(2))
-    torch.testing.assert_close(seen.coarse.sum(dim=(1, 2, 3)), torch.ones(2))
-
-
 def test_without_attention_anywhere_only_the_last_stage_speaks():
     network = AttnMel(classes=2, channels=3, size=32, width=0.125).eval()
     images = torch.rand(2, 3, 32, 32)
