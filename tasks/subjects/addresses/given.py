@@ -289,11 +289,6 @@ class GivenModel:
         return self.fingerprint, self.session, self.written
 
     @property
-    def is_ours(self) -> bool:
-        """Whether it is a part of Assay."""
-        return False
-
-    @property
     def asks_elsewhere(self) -> bool:
         """Whether a service answers, which is asked for nothing twice."""
         return bool(self.version)
@@ -310,7 +305,3 @@ class GivenModel:
     def raised(self, fault: BaseException, masked: bool = False) -> str:
         """What was raised; `masked` without its words, which may quote the data it was given."""
         return type(fault).__name__ if masked else f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}"
-
-    def line_of(self, _fault: BaseException) -> str:
-        """Nothing: it has no lines."""
-        return ""
