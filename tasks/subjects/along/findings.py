@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,8 +63,7 @@ class Circumstance:
 
 def clean(ordered: OrderedSamples, predictions: pa.Table) -> Iterator[Circumstance]:
     """The answers to samples as they are: by gold, and by the weak labels."""
-    places = ordered.places(predictions["id"])
-    predicted = predictions["predicted"].to_numpy().astype(np.int64)
+    places, predicted = ordered.places(predictions["id"]), predictions["predicted"].to_numpy()
     yield _under(CLEAN, "", places, predicted, ordered.gold)
     yield _under(WEAK, "", places, predicted, ordered.label)
 
@@ -74,23 +73,21 @@ def attacked(ordered: OrderedSamples, name: str, records: pa.Table) -> Iterator[
     eps = records["eps"].to_numpy()
     for radius in np.unique(eps[eps > 0]).tolist():
         rows = records.filter(pc.equal(records["eps"], radius))
-        predicted = rows["attacked"].to_numpy().astype(np.int64)
-        yield _under(name, eps_name(radius), ordered.places(rows["id"]), predicted, ordered.gold)
+        yield _under(name, eps_name(radius), ordered.places(rows["id"]), rows["attacked"].to_numpy(), ordered.gold)
 
 
 def reworded(ordered: OrderedSamples, name: str, records: pa.Table) -> Circumstance:
     """The answers to texts whose words were swapped; a text that could not be attacked is as it was."""
-    predicted = records["attacked"].to_numpy().astype(np.int64)
-    return _under(name, "", ordered.places(records["id"]), predicted, ordered.gold)
+    return _under(name, "", ordered.places(records["id"]), records["attacked"].to_numpy(), ordered.gold)
 
 
 def noisy(
-    ordered: OrderedSamples, name: str, answers: pa.Table, origins: pa.Table, columns: tuple[str, str]
+    ordered: OrderedSamples, name: str, answers: pa.Table, origins: pa.Table, columns: Sequence[str]
 ) -> Iterator[Circumstance]:
     """The answers to noisy texts, all kinds of noise together, by severity; `columns` name whose text, and how much."""
     origin, severity = columns
     rows = origins.take(pc.index_in(answers["id"], value_set=origins["id"].combine_chunks()))
-    levels, predicted = rows[severity].to_numpy(), answers["predicted"].to_numpy().astype(np.int64)
+    levels, predicted = rows[severity].to_numpy(), answers["predicted"].to_numpy()
     places = ordered.places(rows[origin])
     for level in np.unique(levels).tolist():
         at_level = levels == level
@@ -148,7 +145,7 @@ def ordered_samples(
     )
 
 
-def _under(of: str, group: str, places: Codes, predicted: Codes, truth: Codes) -> Circumstance:
+def _under(of: str, group: str, places: Codes, predicted: npt.NDArray[np.int16], truth: Codes) -> Circumstance:
     """The answers to those of the samples whose truth is known; a class of −1 is no answer."""
     known = (places >= 0) & (predicted >= 0)
     known[known] = truth[places[known]] >= 0
@@ -274,13 +271,10 @@ def _gain_trend(
     silent = _why_untested(scores, gains, alike)
     if silent:
         return Finding(GAIN_TREND, of=of, group=group, n=len(gains), verdict=f"not measured: {silent}")
-    if grouped:
-        trend = group_trend(scores, gains, alike)
-    else:
-        trend = permuted_trend(pattern_totals(scores, gains, alike), generator)
-    shown = trend.p_value <= significance
-    verdict = (EASY if trend.t > 0 else HARD) if shown else not_shown(significance)
+    totals = None if grouped else pattern_totals(scores, gains, alike)
+    trend = group_trend(scores, gains, alike) if totals is None else permuted_trend(totals, generator)
     p = trend.p_value
+    verdict = (EASY if trend.t > 0 else HARD) if p <= significance else not_shown(significance)
     return Finding(GAIN_TREND, of, group, value=p, p_value=p, n=len(gains), verdict=verdict, unit=COMPARED)
 
 

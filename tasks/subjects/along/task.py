@@ -72,7 +72,6 @@ def follow_subject(
         collect(clusters, ["id", "cluster", "pattern"]),
         answers["id"],
     )
-    columns = (noise_columns[0], noise_columns[1])
     circumstances = list(clean(ordered, answers))
     for attack, records in images.items():
         circumstances += attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))
@@ -80,7 +79,7 @@ def follow_subject(
         circumstances.append(reworded(ordered, attack, collect(changed, ["id", "attacked"])))
     for attack, variants in noises.items():
         predicted = collect(noise_answers[attack], ["id", "predicted"])
-        circumstances += noisy(ordered, attack, predicted, collect(variants, ["id", *columns]), columns)
+        circumstances += noisy(ordered, attack, predicted, collect(variants, ["id", *noise_columns]), noise_columns)
     if flips is not None:
         frames = collect(flips, ["id", "subject", "severity", "correct", "judged"])
         circumstances += corrupted(ordered, frames.filter(pc.equal(frames["subject"], name)))
