@@ -42,7 +42,7 @@ def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: I
     learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
     if learned:
         blocks.append(learning(learned))
-    lines = [f"{line}." for line in _no_better_than_one_answer(findings)]
+    lines = _no_better_than_one_answer(findings)
     lines += [_clean_sentence(findings, subject) for subject in subjects]
     lines += _lessons(findings)
     if groups is not None:
@@ -66,7 +66,7 @@ def _lessons(findings: FindingIndex) -> list[str]:
 
 
 def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
-    """A line on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
+    """A sentence on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
     constant, unsure = _degenerate(findings), []
     for above in measured(findings.select("subject.above_constant", of=CLEAN)):
         if above.subject in constant:
@@ -81,7 +81,7 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
         return []
     return [
         "Not shown to be right more often than one constant answer, which would withstand everything: "
-        f"{first_few(unsure, ', ')}"
+        f"{first_few(unsure, ', ')}."
     ]
 
 
@@ -168,18 +168,14 @@ _WHY = (
 def page(findings: FindingIndex) -> Part:
     """The part of the report about the subjects, from their findings `subject.*`."""
     subjects = names(findings)
-    blocks: list[Block] = []
-    for subject in subjects:
-        plot = _plot(findings, subject)
-        blocks += [plot] if plot else []
+    blocks: list[Block] = [plot for subject in subjects if (plot := _plot(findings, subject)) is not None]
     if blocks:
         blocks.append(Paragraph(_WHY))
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentences = [_sentence(findings, subject) for subject in subjects]
     sentences += [f"Red flag: {flag.subject} is {flag.verdict} ({integer(flag.n)} samples)." for flag in flags]
-    title = "Subject" if len(subjects) == 1 else "Subjects"
     return Part(
-        title,
+        "Subject" if len(subjects) == 1 else "Subjects",
         " ".join(sentences) or "No subject was measured.",
         blocks,
         "subjects",
@@ -279,12 +275,10 @@ def _share_with_n(share: Finding) -> str:
     return f"{share_text(share)} of {share.group} (n = {integer(share.n)})"
 
 
-_YARDSTICKS = {"weak": "Agreement with the weak labels", "gold": "Accuracy against gold"}
-
-
 def followed(findings: FindingIndex) -> Iterator[Headline]:
     """Per subject its accuracy on the last of D1 … DN, which holds all samples."""
-    for yardstick, title in _YARDSTICKS.items():
+    titles = {"weak": "Agreement with the weak labels", "gold": "Accuracy against gold"}
+    for yardstick, title in titles.items():
         for subject in names(findings):
             for last in accuracies(findings, subject, yardstick)[-1:]:
                 yield from headline_of(metrics_of("subject"), last, subject, last.group, title=title)

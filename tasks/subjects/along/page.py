@@ -105,12 +105,12 @@ def _sentence(findings: FindingIndex, subject: str) -> str:
     first, last = ((share_text(end), integer(end.n)) for end in (strata[0], strata[-1]))
     return (
         f"By gold {subject} is right on {first[0]} of the easiest stratum (n = {first[1]}) and on {last[0]} of the "
-        f"hardest (n = {last[1]}){_trend_text(findings, subject, CLEAN, '')}."
+        f"hardest (n = {last[1]}){_trend_text(findings, subject)}."
     )
 
 
-def _trend_text(findings: FindingIndex, subject: str, of: str, group: str) -> str:
-    tested = findings.entry("along.trend_p", subject, of, group)
+def _trend_text(findings: FindingIndex, subject: str) -> str:
+    tested = findings.entry("along.trend_p", subject, CLEAN)
     if tested is None or tested.value is None:
         return ""
     stem, _, lost = tested.verdict.partition(", but ")
@@ -118,5 +118,5 @@ def _trend_text(findings: FindingIndex, subject: str, of: str, group: str) -> st
     p = f"{p_equals(tested.p_value, tested.p_adjusted)}{', but ' + lost if lost else ''}"
     if way is not None:
         return f"; {way} ({p})"
-    seen = seen_text(findings.get("along.auc_seen_from", subject, of, group))
+    seen = seen_text(findings.get("along.auc_seen_from", subject, CLEAN))
     return f"; no trend is shown ({p}{f', level {level}' if level else ''}{seen})"
