@@ -21,6 +21,7 @@ from assay.tasks.subjects.texts.rows import column_of, texts_of
 from assay.tasks.subjects.trained import sealed_card
 
 Words = list[str]
+Pair = tuple[str, str]
 PREFIXES = ("B-", "I-")
 
 
@@ -38,8 +39,7 @@ class Pairs:
     """Pairs of sentences, and how similar they are, None where nobody says."""
 
     ids: list[str]
-    first: list[str]
-    second: list[str]
+    pairs: list[Pair]
     scores: list[float | None]
 
 
@@ -69,9 +69,10 @@ def pairs_of(samples: pa.Table, subject: Subject) -> Pairs:
     [1.0]
     """
     ids: list[str] = samples["id"].to_pylist()
-    first, second = (texts_of(samples, column, "pair", "scorer") for column in subject.pair)
+    sides = (texts_of(samples, column, "pair", "scorer") for column in subject.pair)
+    pairs = list(zip(*sides, strict=True))
     if subject.score not in samples.column_names:
-        return Pairs(ids, first, second, [None] * len(ids))
+        return Pairs(ids, pairs, [None] * len(ids))
     values = samples[subject.score]
     if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type) or pa.types.is_null(values.type)):
         raise InputError(f"The column {subject.score!r} holds {values.type}, and a score is a number.")
@@ -79,7 +80,7 @@ def pairs_of(samples: pa.Table, subject: Subject) -> Pairs:
     for sample, score in zip(ids, scores, strict=True):
         if score is not None and not math.isfinite(score):
             raise InputError(f"Sample {sample!r} has the score {score}, expected a finite number, or none.")
-    return Pairs(ids, first, second, scores)
+    return Pairs(ids, pairs, scores)
 
 
 def tag_names(tags: Sequence[str]) -> tuple[str, ...]:
@@ -139,9 +140,6 @@ class Tagger(Protocol):
         """The tags of every sentence; a sentence's do not depend on the others."""
 
 
-Pair = tuple[str, str]
-
-
 class Scorer(Protocol):
     """Any scorer of sentence pairs."""
 
@@ -180,7 +178,7 @@ class OwnScorer:
     code: Asked
     masked: bool = False
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
+    def score(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float64]:
         """The scores as the function gives them, checked, [n]."""
         result = np.empty(len(pairs))
         for start, block, asked, answer in answers_in_blocks(self.code, "scorer", pairs, self.masked, _LIST):
@@ -192,7 +190,7 @@ class OwnScorer:
             result[start : start + len(block)] = values[: len(block)]
         return result
 
-    def count_cut(self, pairs: Sequence[tuple[str, str]]) -> int:  # noqa: ARG002 - nobody knows what a function reads
+    def count_cut(self, pairs: Sequence[Pair]) -> int:  # noqa: ARG002 - nobody knows what a function reads
         """None, as far as anybody can know."""
         return 0
 

@@ -214,18 +214,17 @@ def fitted_line(numbers: Scores, scores: Scores) -> Line:
 def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Pair], Scores, list[str]]:
     """The pairs whose score is known, their scores, and the texts that they come from, in the order of their ids."""
     ordered = training.sort_by("id")
-    columns = pairs_of(ordered, subject.settings)
-    pairs = list(zip(columns.first, columns.second, strict=True))
-    origins = origins_of(ordered, ["\0".join(pair) for pair in pairs])
-    known = [place for place, score in enumerate(columns.scores) if score is not None]
-    scores = np.array([columns.scores[place] for place in known], dtype=np.float64)
+    given = pairs_of(ordered, subject.settings)
+    origins = origins_of(ordered, ["\0".join(pair) for pair in given.pairs])
+    known = [place for place, score in enumerate(given.scores) if score is not None]
+    scores = np.array([given.scores[place] for place in known], dtype=np.float64)
     if len(np.unique(scores)) < 2:
         extent = "no score at all" if not known else f"the score {scores[0]:g} only"
         raise InputError(
             f"The training pairs know {extent} ({subject.settings.score!r}): a scorer needs at least two different "
             "ones."
         )
-    return [pairs[place] for place in known], scores, [origins[place] for place in known]
+    return [given.pairs[place] for place in known], scores, [origins[place] for place in known]
 
 
 def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, towers: bool) -> Exercise:

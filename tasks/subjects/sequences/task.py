@@ -40,8 +40,7 @@ def tag_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, byte
     sentences = sentences_of(samples, subject.settings)
     taggings = load_tagger(subject, files).tag(sentences.tokens)
     tags, confidence = [tagging.tags for tagging in taggings], [tagging.confidence for tagging in taggings]
-    rows = [sentences.ids, sentences.tokens, sentences.tags, tags, confidence]
-    columns = [pa.array(values, field.type) for values, field in zip(rows, Tagged.schema, strict=True)]
+    columns = [sentences.ids, sentences.tokens, sentences.tags, tags, confidence]
     return Tallied(pa.table(columns, schema=Tagged.schema), {"cut": sum(tagging.cut for tagging in taggings)})
 
 
@@ -58,15 +57,13 @@ def load_scorer(subject: ResolvedSubject, files: dict[str, bytes]) -> Scorer:
 
 def score_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, bytes], _classes: object = ()) -> Tallied:
     """`Scored` for a partition of the samples, and how many pairs were longer than the scorer reads (`cut`)."""
-    pairs = pairs_of(samples, subject.settings)
-    asked = list(zip(pairs.first, pairs.second, strict=True))
-    scorer = load_scorer(subject, files)
-    scores = scorer.score(asked)
+    given, scorer = pairs_of(samples, subject.settings), load_scorer(subject, files)
+    scores = scorer.score(given.pairs)
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise InputError(f"The scorer gives no finite number for sample {pairs.ids[int(wrong[0])]!r}.")
-    columns = [pa.array(pairs.ids, pa.string()), pa.array(pairs.scores, pa.float64()), pa.array(scores)]
-    return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(asked)})
+        raise InputError(f"The scorer gives no finite number for sample {given.ids[int(wrong[0])]!r}.")
+    columns = [given.ids, given.scores, scores]
+    return Tallied(pa.table(columns, schema=Scored.schema), {"cut": scorer.count_cut(given.pairs)})
 
 
 def train_tagger(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
