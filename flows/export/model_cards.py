@@ -27,7 +27,7 @@ from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_of
-from assay.tasks.subjects.images.model import CARD, WEIGHTS
+from assay.tasks.subjects.trained import CARD, WEIGHTS
 
 _TASKS = {
     "network": "image-classification",

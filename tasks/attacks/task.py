@@ -56,8 +56,8 @@ from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import columns_of, rows_with_ids
-from assay.tasks.subjects.images.model import CARD
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import CARD
 
 
 @stage(version=1, title="generator", draws=True, gpu=True)

@@ -75,6 +75,11 @@ def without_epochs(files: Mapping[str, bytes]) -> TrainedSubject:
 CARD = "card.json"
 
 
+def written_card(card: Mapping[str, Any]) -> dict[str, bytes]:
+    """What is known of a subject, as the file beside its weights."""
+    return {CARD: json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()}
+
+
 def sealed_card(card: Mapping[str, Any], files: Mapping[str, bytes], made_of: str) -> dict[str, bytes]:
     """The card as a file; its fingerprint is that of `made_of` and of the files beside it.
 
@@ -84,8 +89,7 @@ def sealed_card(card: Mapping[str, Any], files: Mapping[str, bytes], made_of: st
     state = hashlib.sha256(made_of.encode())
     for name in sorted(files):
         state.update(f"\0{name}\0{hashlib.sha256(files[name]).hexdigest()}".encode())
-    whole = dict(card) | {"fingerprint": state.hexdigest()}
-    return {CARD: json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False).encode()}
+    return written_card({**card, "fingerprint": state.hexdigest()})
 
 
 def cut_in_words(artifact: Artifact[Any]) -> str:

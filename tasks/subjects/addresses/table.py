@@ -199,10 +199,7 @@ def wrong_address(way: str, named: str) -> str | None:
     """
     address, why = address_of(named), refused(named)
     if address is not None and way not in address.looks_at:
-        taken = examples_for(way, ", ")
-        return (
-            f"is no address of a {way}: take {f'{taken} or ' if taken else ''}a function of your own (file.py:object)"
-        )
+        return f"is no address of a {way}: take {examples_for(way, ', ')} or a function of your own (file.py:object)"
     if why is not None and ":" not in named:
         return why
     if address is None and "://" in named:

@@ -20,9 +20,10 @@ from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.images.model import CARD, Probabilities, load_image_model, require_pixels, said
+from assay.tasks.subjects.images.model import Probabilities, load_image_model, require_pixels, said
 from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.trained import CARD
 
 LABELS = "labels"
 

@@ -27,6 +27,7 @@ from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
 from assay.tasks.subjects.own_models import built_module, load_weights
 from assay.tasks.subjects.predictions import answered_classes
+from assay.tasks.subjects.trained import CARD, WEIGHTS
 
 if TYPE_CHECKING:
     import torch
@@ -109,7 +110,6 @@ Probabilities = npt.NDArray[np.float64]  # [n, k]
 
 BLOCK = 64  # images a network sees at a time unless a subject says otherwise: always as many, so that no cut shows
 THRESHOLD = 0.5  # from this probability on, a label counts as said
-CARD, WEIGHTS = "card.json", "model.safetensors"
 
 
 @dataclass(frozen=True)

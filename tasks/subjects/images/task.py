@@ -31,20 +31,14 @@ from assay.tasks.subjects.images.dataset import (
     labelled_images,
     predict_table,
 )
-from assay.tasks.subjects.images.model import (
-    CARD,
-    WEIGHTS,
-    ImageModel,
-    load_state,
-    network_of,
-    on_device,
-    require_output,
-)
+from assay.tasks.subjects.images.model import ImageModel, load_state, network_of, on_device, require_output
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.hugging_face import notice_order
 from assay.tasks.subjects.token_networks.sources import PROCESSOR
 from assay.tasks.subjects.trained import (
+    CARD,
+    WEIGHTS,
     BestEpoch,
     Checkpoints,
     Epoch,
@@ -54,6 +48,7 @@ from assay.tasks.subjects.trained import (
     kept_epochs,
     trained_on_worker,
     weights_of,
+    written_card,
 )
 
 
@@ -306,8 +301,7 @@ def trained(
         **({} if subject.source is None else model.network.about),
         **(about or {}),
     }
-    encoded = json.dumps(card, indent=2, sort_keys=True, ensure_ascii=False).encode()
-    return {CARD: encoded, WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)
+    return {**written_card(card), WEIGHTS: weights_of(model.network), **snapshots.kept}, curve_table(curve)
 
 
 def _softmaxed(model: ImageModel, lessons: LabelledImages) -> ImageModel:

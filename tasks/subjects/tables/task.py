@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -63,6 +62,7 @@ from assay.tasks.subjects.tables.logistic import (
     survey,
     training_rows,
 )
+from assay.tasks.subjects.trained import written_card
 
 
 @stage(version=1, title="subject", draws=True)
@@ -77,7 +77,7 @@ def train_subject(
     `labels` are what a subject with `train_on: weak` learns from; hand over None otherwise.
     """
     if subject.kind != "logistic":
-        return write_files({"card.json": _json(_card_of_given(subject))}, into=SubjectFiles)
+        return write_files(written_card(_card_of_given(subject)), into=SubjectFiles)
     names = class_names(collect(classes, None))
     inputs: list[Artifact[Any]] = [samples]
     if subject.settings.train_on != "gold":
@@ -106,7 +106,7 @@ def train_subject(
     line = f"logistic · {len(features)} features, {rows.rows} {subject.settings.train_on} labels"
     sampled = "" if rows.rows == labelled else f" drawn from {labelled}"
     say(f"{line}{sampled}, {subject.settings.folds} folds" + ("" if card["converged"] else " · not converged"))
-    return write_files({"card.json": _json(card), **models.to_files()}, into=SubjectFiles)
+    return write_files(written_card(card) | models.to_files(), into=SubjectFiles)
 
 
 @stage(version=1, title="predictions")
@@ -271,7 +271,3 @@ def _summary(findings: list[Finding], flag: Finding, name: str, datasets: int) -
     shown = ["–" if value is None else f"{value:.0%}" for value in (first, last)]
     degenerate = f" · {flag.verdict}" if flag.verdict.startswith("degenerate") else ""
     return f"{name} · {shown[0]} right on D1, {shown[1]} on D{datasets} (by {yardstick} labels){degenerate}"
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).encode()

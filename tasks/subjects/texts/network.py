@@ -195,12 +195,10 @@ def fit_head(features: Matrix, codes: IntArray, classes: int) -> tuple[Matrix, M
     mean, scale = features.mean(axis=0), features.std(axis=0)
     scale[scale == 0] = 1.0
     model = LogisticRegression(C=PENALTY, max_iter=_ITERATIONS).fit((features - mean) / scale, codes)
-    seen, coefficients = model.classes_, model.coef_
+    seen, coefficients, intercept = model.classes_, model.coef_, model.intercept_
     if len(seen) == 2:  # one row of weights says it for both
         coefficients = np.stack([-coefficients[0] / 2, coefficients[0] / 2])
-        intercept = np.array([-model.intercept_[0] / 2, model.intercept_[0] / 2])
-    else:
-        intercept = model.intercept_
+        intercept = np.array([-intercept[0] / 2, intercept[0] / 2])
     weights, intercepts = np.zeros((classes, features.shape[1])), np.full(classes, -100.0)
     weights[seen] = coefficients / scale
     intercepts[seen] = intercept - (coefficients * (mean / scale)).sum(axis=1)
