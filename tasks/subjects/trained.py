@@ -26,7 +26,6 @@ from assay.infra.stages.partitions import collect, tally_of
 from assay.infra.stages.stage import write_files, write_table
 from assay.infra.stages.trainings import train_on_worker
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
 
 
@@ -233,10 +232,8 @@ def training_curve(
     return curve
 
 
-def learners_and_judges(contents: Sequence[str], share: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The places of the samples that train, and of the share that is set aside for validation, by a hash of the content
-    so that copies stay together."""
-    aside = drawn(contents, share, "validation")
+def learners_and_judges(aside: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The places of the samples that train, and of those that are set aside for validation."""
     if aside.all():
         raise InputError("Every training sample was set aside for validation: lower `train.validation`.")
     return np.flatnonzero(~aside), np.flatnonzero(aside)

@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from assay.infra.engines.devices import placed
 from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import THRESHOLD, ImageModel
 from assay.tasks.subjects.settings import Training
@@ -180,7 +181,7 @@ def train(
 ) -> list[Epoch]:
     """Trains the model's network in place, from the weights it has, and says how every epoch went; with an `attack`,
     validation images are attacked."""
-    learners, judges = learners_and_judges(lessons.contents(), options.validation)
+    learners, judges = learners_and_judges(drawn(lessons.contents(), options.validation, "validation"))
     # The last batch of an epoch may be smaller, but not a single image: batch normalisation has nothing to go by then.
     steps = max(1, len(learners) // options.batch_size + (len(learners) % options.batch_size > 1))
     course = _Course(model, lessons, options, seeds, hook, steps)

@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import deterministically, placed, torch_device_here
 from assay.infra.stages.exact import Seeds
+from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import (
     Checkpoints,
@@ -163,7 +164,7 @@ def learn(
     """
     torch.set_num_threads(1)
     device, first = torch_device_here(), deepcopy(network.state_dict())
-    learners, judges = learners_and_judges(origins, options.validation)
+    learners, judges = learners_and_judges(drawn(origins, options.validation, "validation"))
     steps = -(-len(learners) // options.batch_size)
 
     def from_the_start() -> list[Epoch]:  # it may be called a second time, where Torch did not know how
