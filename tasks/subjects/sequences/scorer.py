@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import torch
+from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
@@ -38,7 +39,6 @@ from assay.tasks.subjects.token_networks.epochs import (
     tokenizer_in,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
-    Start,
     about_as_it_came,
     complete,
     network_in,
@@ -142,8 +142,10 @@ def scorer_from_files(files: Mapping[str, bytes]) -> Scorer:
     return CrossReader(*network_in(files, "score"), line=line, sigmoid=card["sigmoid"])
 
 
-def tower_exercise(encoder: Any, first: list[IntArray], second: list[IntArray], shares: Scores, pad: int) -> Exercise:
+def tower_exercise(encoder: Any, tokenizer: Tokenizer, pairs: list[Pair], shares: Scores) -> Exercise:
     """Pairs as the pieces of either sentence; their cosine is to be their score, brought to 0 … 1."""
+    pad = pad_of(encoder.config)
+    first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
 
     def answer(rows: IntArray, device: str) -> Answer:
         batch = [side[row] for side in (first, second) for row in rows]
@@ -156,8 +158,10 @@ def tower_exercise(encoder: Any, first: list[IntArray], second: list[IntArray], 
     return Exercise(np.maximum(lengths_of(first), lengths_of(second)), answer)
 
 
-def cross_exercise(network: Any, ids: list[IntArray], types: list[IntArray], shares: Scores, pad: int) -> Exercise:
+def cross_exercise(network: Any, tokenizer: Tokenizer, pairs: list[Pair], shares: Scores) -> Exercise:
     """Pairs as the pieces of both sentences together; the network's number is to be their score, brought to 0 … 1."""
+    pad, encoded = pad_of(network.config), [tokenizer.encode(*pair) for pair in pairs]
+    ids, types = ([np.array(getattr(pair, of), np.int64) for pair in encoded] for of in ("ids", "type_ids"))
 
     def answer(rows: IntArray, device: str) -> Answer:
         batch, kinds = ([side[row] for row in rows] for side in (ids, types))
@@ -187,7 +191,7 @@ def learn_scores(
     start = start_of(subject.source, who, texts, "none" if towers else "score", 1, seeds)
     tokenizer = tokenizer_in(start.files)
     make_ready(start.network, tokenizer, start.limit)
-    exercise = _exercise(start, tokenizer, pairs, shares, towers)
+    exercise = (tower_exercise if towers else cross_exercise)(start.network, tokenizer, pairs, shares)
     curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     line = Line(high - low, low, low, high)
     if towers:
@@ -225,16 +229,6 @@ def _lesson(training: pa.Table, subject: ResolvedSubject) -> tuple[list[Pair], S
             "ones."
         )
     return [given.pairs[place] for place in known], scores, [origins[place] for place in known]
-
-
-def _exercise(start: Start, tokenizer: Any, pairs: list[Pair], shares: Scores, towers: bool) -> Exercise:
-    pad = pad_of(start.network.config)
-    if towers:
-        first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
-        return tower_exercise(start.network, first, second, shares, pad)
-    encoded = [tokenizer.encode(*pair) for pair in pairs]
-    ids, types = ([np.array(getattr(pair, of), np.int64) for pair in encoded] for of in ("ids", "type_ids"))
-    return cross_exercise(start.network, ids, types, shares, pad)
 
 
 def given_scorer(source: ModelSource) -> tuple[dict[str, bytes], dict[str, Any]]:

@@ -173,27 +173,27 @@ class SpeltSentence:
     codes: list[int]
 
 
-def spelling_exercise(
-    network: Any, sentences: list[SpeltSentence], ends: tuple[int, int], limit: int, pad: int
-) -> Exercise:
-    """Tagged sentences in which some words are spelt out, others in every epoch."""
+def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
+    """Tagged sentences in which some words are spelt out, others in every epoch: for a network that knows no words."""
+    network, both_ways, pad = start.network, spelt(tokenizer, sentences, codes), pad_of(start.network.config)
+    begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
 
     def drawn(sentence: SpeltSentence) -> tuple[IntArray, IntArray]:
         """The pieces of a sentence and the target of each; what is not learnt from is never spelt out."""
         spells = torch.rand(len(sentence.codes)).numpy() < (SHARE if network.training else 0.0)
-        ids, target = [ends[0]], [NONE]
+        ids, target = [begin], [NONE]
         for place, code in enumerate(sentence.codes):
             pieces = (sentence.spelt if spells[place] else sentence.whole)[place]
             ids += pieces.tolist()
             target += [code, *[NONE] * (len(pieces) - 1)] if len(pieces) else []
-        ids, target = ids[: limit - 1], target[: limit - 1]
-        return np.array([*ids, ends[1]], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
+        ids, target = ids[: start.limit - 1], target[: start.limit - 1]
+        return np.array([*ids, end], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
 
     def answer(rows: IntArray, device: str) -> Answer:
-        ids, target = zip(*(drawn(sentences[row]) for row in rows), strict=True)
+        ids, target = zip(*(drawn(both_ways[row]) for row in rows), strict=True)
         return tag_answer(network, list(ids), list(target), pad, device)
 
-    return Exercise(lengths_of([sentence.codes for sentence in sentences]), answer)
+    return Exercise(lengths_of(codes), answer)
 
 
 def speller(tokenizer: Tokenizer) -> Tokenizer:
@@ -226,11 +226,14 @@ def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], IntArray]:
     return pieces
 
 
-def tag_exercise(network: Any, ids: list[IntArray], target: list[IntArray], pad: int) -> Exercise:
+def tag_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
     """Sentences as pieces, and the tag of each piece that carries one."""
+    pad = pad_of(start.network.config)
+    aligned = [align(tokenizer, words, pad) for words in sentences]
+    ids, target = [sentence.ids for sentence in aligned], [*map(targets, aligned, codes)]
 
     def answer(rows: IntArray, device: str) -> Answer:
-        return tag_answer(network, [ids[row] for row in rows], [target[row] for row in rows], pad, device)
+        return tag_answer(start.network, [ids[row] for row in rows], [target[row] for row in rows], pad, device)
 
     return Exercise(lengths_of(ids), answer)
 
@@ -249,7 +252,7 @@ def learn_tags(
     read_word_by_word(tokenizer)
     numbers = {name: code for code, name in enumerate(names)}
     codes = [[numbers[tag] for tag in given] for given in tags]
-    exercise = _exercise(start, tokenizer, sentences, codes, spells=subject.source is None)
+    exercise = (spelling_exercise if subject.source is None else tag_exercise)(start, tokenizer, sentences, codes)
     curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     about = start.about(options, len(sentences)) | {"outputs": list(names)}
     files = start.trained_files()
@@ -274,19 +277,6 @@ def _lesson(
     return [words for words, _, _ in known], [tags for _, tags, _ in known], names, [origin for *_, origin in known]
 
 
-def _exercise(
-    start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]], spells: bool
-) -> Exercise:
-    """Sentences and their tags; a network that knows no words yet also learns to spell."""
-    pad = pad_of(start.network.config)
-    if spells:
-        ends = (tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]"))
-        return spelling_exercise(start.network, spelt(tokenizer, sentences, codes), ends, start.limit, pad)
-    aligned = [align(tokenizer, words, pad) for words in sentences]
-    taught = [targets(sentence, given) for sentence, given in zip(aligned, codes, strict=True)]
-    return tag_exercise(start.network, [sentence.ids for sentence in aligned], taught, pad)
-
-
 _BEGINS = ("B-", "S-", "U-")
 
 
@@ -309,16 +299,14 @@ def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
     B- and I- are read as they are, BIOES and BILOU as the B- and I- that they stand for, and a bare type as I-.
     """
     types = {name[2:].casefold(): name[2:] for name in tag_names(known) if name != "O"}
-    tags = []
-    for code in range(config.num_labels):
-        name = str(config.id2label[code])
+    labels, tags = [str(config.id2label[code]) for code in range(config.num_labels)], []
+    for name in labels:
         start, kind = ("I-", name) if name[1:2] not in ("-", "_") else (name[0].upper() + "-", name[2:])
         ours = types.get(kind.casefold())
         tags.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
     if set(tags) == {"O"}:
-        names = ", ".join(str(config.id2label[code]) for code in range(config.num_labels))
         raise InputError(
-            f"{who} tags {names}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
+            f"{who} tags {', '.join(labels)}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
             "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
         )
     return tuple(tags)

@@ -68,8 +68,7 @@ def score_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, by
 
 def train_tagger(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
     """The tagger's files by the stage that makes them: trained on these sentences, or as it came."""
-    learns = subject.way != "own" and options_of(subject.settings) is not None
-    return teach_tagger(training, subject) if learns else take_tagger(training, subject)
+    return (take_tagger if options_of(subject.settings) is None else teach_tagger)(training, subject)
 
 
 @stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
@@ -121,8 +120,7 @@ def tags_in(samples: pa.Table, *, subject: ResolvedSubject) -> dict[str, frozens
 
 def train_scorer(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
     """The scorer's files by the stage that makes them: trained on these pairs, or as it came."""
-    learns = subject.way != "own" and options_of(subject.settings) is not None
-    return teach_scorer(training, subject) if learns else take_scorer(subject)
+    return take_scorer(subject) if options_of(subject.settings) is None else teach_scorer(training, subject)
 
 
 @stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
