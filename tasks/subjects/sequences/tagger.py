@@ -164,33 +164,25 @@ SHARE = 0.4
 _LONGEST_PART = 5  # characters of a piece that is no whole word to a speller
 
 
-@dataclass(frozen=True)
-class SpeltSentence:
-    """A sentence word by word: the pieces of each as it is read, as it is spelt, and the code of its tag."""
-
-    whole: list[IntArray]
-    spelt: list[IntArray]
-    codes: list[int]
-
-
 def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
     """Tagged sentences in which some words are spelt out, others in every epoch: for a network that knows no words."""
-    network, both_ways, pad = start.network, spelt(tokenizer, sentences, codes), pad_of(start.network.config)
+    network, pad = start.network, pad_of(start.network.config)
     begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    whole, spelt = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
 
-    def drawn(sentence: SpeltSentence) -> tuple[IntArray, IntArray]:
+    def drawn(words: Words, tags: list[int]) -> tuple[IntArray, IntArray]:
         """The pieces of a sentence and the target of each; what is not learnt from is never spelt out."""
-        spells = torch.rand(len(sentence.codes)).numpy() < (SHARE if network.training else 0.0)
+        spells = torch.rand(len(words)).numpy() < (SHARE if network.training else 0.0)
         ids, target = [begin], [NONE]
-        for place, code in enumerate(sentence.codes):
-            pieces = (sentence.spelt if spells[place] else sentence.whole)[place]
+        for word, code, spells_it in zip(words, tags, spells, strict=True):
+            pieces = (spelt if spells_it else whole)(word)
             ids += pieces.tolist()
             target += [code, *[NONE] * (len(pieces) - 1)] if len(pieces) else []
         ids, target = ids[: start.limit - 1], target[: start.limit - 1]
         return np.array([*ids, end], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
 
     def answer(rows: IntArray, device: str) -> Answer:
-        ids, target = zip(*(drawn(both_ways[row]) for row in rows), strict=True)
+        ids, target = zip(*(drawn(sentences[row], codes[row]) for row in rows), strict=True)
         return tag_answer(network, list(ids), list(target), pad, device)
 
     return Exercise(lengths_of(codes), answer)
@@ -206,13 +198,6 @@ def speller(tokenizer: Tokenizer) -> Tokenizer:
         if piece.startswith("[") or len(piece.removeprefix("##")) <= _LONGEST_PART
     }
     return Tokenizer.from_str(json.dumps(written))
-
-
-def spelt(tokenizer: Tokenizer, sentences: Sequence[Sequence[str]], codes: Sequence[list[int]]) -> list[SpeltSentence]:
-    """Sentences both ways."""
-    whole, parts = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
-    given = zip(sentences, codes, strict=True)
-    return [SpeltSentence([*map(whole, words)], [*map(parts, words)], tags) for words, tags in given]
 
 
 def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], IntArray]:
@@ -306,7 +291,8 @@ def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
         tags.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
     if set(tags) == {"O"}:
         raise InputError(
-            f"{who} tags {', '.join(labels)}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have no type "
-            "of entity in common; rename the model's labels (id2label in config.json), or train it further (`train`)."
+            f"{who} tags {', '.join(labels)}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have "
+            "no type of entity in common; rename the model's labels (id2label in config.json), or train it further "
+            "(`train`)."
         )
     return tuple(tags)

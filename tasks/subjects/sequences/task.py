@@ -68,7 +68,7 @@ def score_table(samples: pa.Table, subject: ResolvedSubject, files: dict[str, by
 
 def train_tagger(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:
     """The tagger's files by the stage that makes them: trained on these sentences, or as it came."""
-    return (take_tagger if options_of(subject.settings) is None else teach_tagger)(training, subject)
+    return take_tagger(training, subject) if options_of(subject.settings) is None else teach_tagger(training, subject)
 
 
 @stage(version=1, title="train", draws=True, gpu=True, libraries=["transformers"])
