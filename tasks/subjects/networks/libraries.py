@@ -29,16 +29,10 @@ _COLOURS = 3
 @dataclass(frozen=True)
 class Library:
     """A library of image networks: the names that it has, and what builds one of them for k classes and images of so
-    many channels, so many pixels wide."""
+    many channels, so many pixels wide. Both are given the library, imported."""
 
-    name: str
     names: Callable[[Any], list[str]]
     build: Callable[[Any, str, int, int, int], nn.Module]
-
-    def module(self) -> Any:
-        """The library, imported."""
-        declare_image_operators()
-        return import_module(self.name)
 
 
 @dataclass(frozen=True)
@@ -59,8 +53,7 @@ class LibraryNetwork:
 def refer_to_library(_settings: object, written: str, _beside: Path) -> LibraryNetwork:
     """The network of that name; raises where the library has none."""
     named, _, name = written.partition(":")
-    library = library_called(named)
-    known = library.names(library.module())
+    known = LIBRARIES[named].names(_imported(named))
     architecture, _, tag = name.partition(".")
     if tag and architecture in known:
         raise InputError(
@@ -78,14 +71,13 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
 
     from assay.infra.engines.calls import process_state
 
-    library = library_called(network.library)
     actual = version(network.library) if find_spec(network.library) else "none"
     if actual != network.version:
         raise InputError(
             f"The run began with {network.library} {network.version}, and this worker has {actual}: install the same "
             f"version everywhere, since another may build another {network.name}."
         )
-    module = library.module()
+    library = _imported(network.library)
     cannot = f'"{network.written}" cannot be built for images of {channels} channels and {size} pixels: '
     with (
         faults_in_words(lambda fault: f"{cannot}{' '.join(str(fault).split())[:300].rstrip('.')}."),
@@ -93,16 +85,12 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
         torch.random.fork_rng(devices=[]),
     ):
         torch.manual_seed(seed)
-        return library.build(module, network.name, classes, channels, size)
+        return LIBRARIES[network.library].build(library, network.name, classes, channels, size)
 
 
-def library_called(name: str) -> Library:
-    """The library of that name.
-
-    >>> library_called("timm").name
-    'timm'
-    """
-    return next(library for library in LIBRARIES if library.name == name)
+def _imported(library: str) -> Any:
+    declare_image_operators()
+    return import_module(library)
 
 
 def _of_timm(timm: Any, name: str, classes: int, channels: int, size: int) -> nn.Module:
@@ -133,7 +121,7 @@ _SIZED: dict[str, Callable[[int], dict[str, Any]]] = {
 _WITHOUT_AUXILIARY = {name: {"aux_logits": False, "init_weights": True} for name in ("googlenet", "inception_v3")}
 """While they learn they give several answers, unless they are built without the heads that give them."""
 
-LIBRARIES = (
-    Library("timm", lambda timm: list(timm.list_models()), _of_timm),
-    Library("torchvision", lambda library: list(library.models.list_models(module=library.models)), _of_torchvision),
-)
+LIBRARIES = {
+    "timm": Library(lambda timm: list(timm.list_models()), _of_timm),
+    "torchvision": Library(lambda library: list(library.models.list_models(module=library.models)), _of_torchvision),
+}
