@@ -59,7 +59,7 @@ def labelled_images(samples: pa.Table, classes: Sequence[str]) -> LabelledImages
     targets = targets_of(samples, classes)
     known = np.asarray(targets >= 0 if targets.ndim == 1 else (targets >= 0).any(axis=1))
     _require_teachable(targets[known], classes)
-    ids = samples["id"] if known.all() else samples["id"].filter(pa.array(known))
+    ids = samples["id"].filter(pa.array(known))
     return LabelledImages(tuple(ids.to_pylist()), stored_images(samples, known), targets[known])
 
 
@@ -96,22 +96,19 @@ def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) 
 
     Each is copied once, into its place: images are what fills the memory of a training.
     """
-    everything = kept is None or bool(kept.all())
     require_images(samples)
-    about = samples.drop_columns(["image"])
-    about = about if everything else about.filter(pa.array(kept))
+    kept = np.ones(samples.num_rows, dtype=np.bool_) if kept is None else kept
+    mask = pa.array(kept)
+    about = samples.drop_columns(["image"]).filter(mask)
     if about.num_rows == 0:
         return pixels_of(about)
     shape = require_one_shape(about)
-    lengths = pc.binary_length(samples["image"])
-    sizes = pc.unique(lengths if everything else lengths.filter(pa.array(kept))).to_pylist()
-    if sizes == [int(np.prod(shape))]:
+    if pc.unique(pc.binary_length(samples["image"]).filter(mask)).to_pylist() == [int(np.prod(shape))]:
         images = np.empty((about.num_rows, *shape), np.uint8)
-        blobs = samples["image"] if everything else compress(samples["image"], np.asarray(kept))
-        for row, blob in enumerate(blobs):
+        for row, blob in enumerate(compress(samples["image"], kept)):
             images[row] = np.frombuffer(blob.as_buffer(), np.uint8).reshape(shape)
         return images
-    pixels = pixels_of(samples if everything else samples.filter(pa.array(kept)))
+    pixels = pixels_of(samples if kept.all() else samples.filter(mask))
     require_pixels(pixels, about["id"].to_pylist())
     return pixels
 
