@@ -59,19 +59,18 @@ def _focussed(logarithms: Tensor, targets: Tensor) -> Tensor:
 
 
 def _labels(logits: Tensor, targets: Tensor) -> Tensor:
-    known = targets >= 0
     losses = functional.binary_cross_entropy_with_logits(logits.float(), targets.clamp_min(0).float(), reduction="none")
-    return _mean_of_known(losses, known)
+    return _mean_of_known(losses, targets)
 
 
 def _labels_of_probabilities(probabilities: Tensor, targets: Tensor) -> Tensor:
-    known, positive = targets >= 0, targets == 1
-    losses = -torch.where(positive, _log(probabilities), _log(1 - probabilities))
-    return _mean_of_known(losses, known)
+    losses = -torch.where(targets == 1, _log(probabilities), _log(1 - probabilities))
+    return _mean_of_known(losses, targets)
 
 
-def _mean_of_known(losses: Tensor, known: Tensor) -> Tensor:
+def _mean_of_known(losses: Tensor, targets: Tensor) -> Tensor:
     """The mean over the labels that are known; 0 where none of the batch is."""
+    known = targets >= 0
     return (losses * known).sum() / known.sum().clamp_min(1)
 
 
