@@ -305,8 +305,7 @@ def rows_on_side(samples: pa.Table, *, side: Side, rule: Rule, only: frozenset[s
 def first_audited(samples: pa.Table, *, rule: Rule, limit: int) -> dict[str, dict[str, Any]]:
     """Of the rows that are audited, per class how many there are, and the first `limit` by what is drawn for each: all
     that `draw_in_proportion` looks at."""
-    chosen = on_side(samples, "evaluation", rule)
-    known = samples.select(["id", "gold"]).filter(pa.array(chosen))
+    known = samples.select(["id", "gold"]).filter(pa.array(on_side(samples, "evaluation", rule)))
     queues = _queues(known["id"].to_pylist(), known["gold"].to_pylist())
     return {
         "sizes": {str(code): len(queue) for code, queue in queues.items()},

@@ -114,7 +114,7 @@ def columns_of(table: pa.Table, features: Sequence[str]) -> pa.Table:
 def numbers_of(table: pa.Table, features: Sequence[str], who: str) -> Matrix:
     """The columns as numbers [n, d], NaN where one is missing; raises where a column holds something else."""
     require_numbers(table.schema, features, who)
-    return np.asarray(feature_matrix(table, features), dtype=np.float64)
+    return feature_matrix(table, features)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,7 @@ def weak_codes(ids: pa.ChunkedArray, labels: pa.Table) -> Codes:
 def weakly_labelled_rows(samples: pa.Table, codes: Codes) -> pa.Table:
     """The samples of a partition that have a decided weak label, which stands where gold stood."""
     at = samples.column_names.index("gold")
-    taught = samples.set_column(at, pa.field("gold", pa.int16()), pa.array(codes))
-    return taught.filter(pa.array(codes != NONE))
+    return samples.set_column(at, pa.field("gold", pa.int16()), pa.array(codes)).filter(pa.array(codes != NONE))
 
 
 def holdout_units(

@@ -192,8 +192,7 @@ def restore(network: nn.Module, optimizer: torch.optim.Optimizer, files: Mapping
     for name, value in load(files[_OPTIMIZER]).items():
         place, _, entry = name.partition(".")
         state.setdefault(int(place), {})[entry] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     for weight, entries in optimizer.state.items():  # laid out as the weights are, or a GPU's one kernel refuses them
         for name, value in entries.items():
             entries[name] = torch.empty_like(weight).copy_(value) if value.shape == weight.shape else value

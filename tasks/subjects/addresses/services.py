@@ -105,13 +105,11 @@ def services_page(
     )
     paid = f", which cost {plain(cost)}" if findings.select("services.cost") else ""
     sentence = f"{plural(len(names), 'service')} got {plural(int(requests), 'request')} in this run{paid}."
-    lines = (*otherwise, *_in_words(findings), _NOTE)
-    blocks = list(map(Paragraph, lines))
+    blocks = list(map(Paragraph, (*otherwise, *_in_words(findings), _NOTE)))
     if withheld:
         without = "answers in words without log probabilities, so nothing is said of AUC, calibration and confidence."
         blocks.insert(0, Paragraph(f"{' and '.join(withheld)} {without}"))
-    whole = " ".join((sentence, *by_chance))
-    return Part("Services that were asked", whole, blocks, "services", findings="services.")
+    return Part("Services that were asked", " ".join((sentence, *by_chance)), blocks, "services", findings="services.")
 
 
 _WHY = {UNPARSED: "name no class", REFUSED: "are refusals", TRUNCATED: "were cut short"}

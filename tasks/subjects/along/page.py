@@ -26,8 +26,7 @@ def page(findings: FindingIndex) -> Part:
     blocks: list[Block] = list(plots) if len(plots) == 1 else [Panels("Along the order", plots)] if plots else []
     blocks.append(Paragraph(_WHAT))
     sentences = [_sentence(findings, subject) for subject in subjects if "+" not in subject]
-    sentence = " ".join([*sentences, *_gains(findings)])
-    return Part("Subjects along the order", sentence, blocks, "along")
+    return Part("Subjects along the order", " ".join([*sentences, *_gains(findings)]), blocks, "along")
 
 
 def along(findings: FindingIndex, subject: str, of: str, group: str = "", metric: str = ACCURACY) -> list[Finding]:

@@ -115,8 +115,7 @@ def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) 
 
 def require_one_shape(samples: pa.Table) -> tuple[int, int, int]:
     """Channels, height and width of the images; raises naming a sample of another shape."""
-    columns = [samples[name].to_numpy() for name in ("channels", "height", "width")]
-    shapes = np.stack(columns, axis=1)
+    shapes = np.stack([samples[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
     other = np.flatnonzero((shapes != shapes[0]).any(axis=1))
     if len(other):
         first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))

@@ -110,8 +110,6 @@ class Preprocessing:
     def __call__(self, images: Tensor) -> Tensor:
         """What the network sees of images [n, c, h, w] within [0, 1]; grey ones are shown in as many channels as it
         has."""
-        import torch
-
         images = images.expand(-1, len(self.mean), -1, -1) if images.shape[1] == 1 else images
         height, width = self.extent(images.shape[-2], images.shape[-1])
         shown = resampled(images, height, width, self.resample)

@@ -49,8 +49,7 @@ def for_inference(model: ImageModel) -> ImageModel:
 
 def traced(network: nn.Module) -> fx.GraphModule:
     """The network as a graph of its layers; pooling whose way depends on the size of the images is one of them."""
-    tracer = fx.Tracer(autowrap_functions=(pool_to, halved))
-    return fx.GraphModule(network, tracer.trace(network))
+    return fx.GraphModule(network, fx.Tracer(autowrap_functions=(pool_to, halved)).trace(network))
 
 
 def in_place(network: fx.GraphModule) -> fx.GraphModule:

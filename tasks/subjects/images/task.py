@@ -89,8 +89,7 @@ def measure_images(
     """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
     names = class_names(collect(classes, None))
     several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
-    columns = ["id", "gold", *([LABELS] if several else [])]
-    rows = collect(evaluation, columns)
+    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
     findings = image_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
     return write_table(findings_table(findings), into=Findings)

@@ -201,5 +201,4 @@ class AttnMel(nn.Module):  # type: ignore[misc]
             pooled.append(images)
         _, third = self.fine(pooled[2], pooled[4])
         _, fourth = self.coarse(pooled[3], pooled[4])
-        whole = pooled[4].mean(dim=(2, 3))
-        return self.head(torch.cat([whole, fourth, third], dim=1))
+        return self.head(torch.cat([pooled[4].mean(dim=(2, 3)), fourth, third], dim=1))

@@ -178,9 +178,9 @@ def error_trend(
         return replace(about, verdict=f"not measured: {why}")
     totals = None if patterns is None else pattern_totals(scores, ranks, patterns)
     trend = group_trend(scores, ranks, groups) if totals is None else permuted_trend(totals, generator)
-    shown = trend.p_value <= significance
-    verdict = ("adverse" if trend.t < 0 else "violation") if shown else not_shown(significance)
-    return replace(about, value=trend.p_value, p_value=trend.p_value, verdict=verdict, unit=CONCLUDED)
+    p = trend.p_value
+    verdict = ("adverse" if trend.t < 0 else "violation") if p <= significance else not_shown(significance)
+    return replace(about, value=p, p_value=p, verdict=verdict, unit=CONCLUDED)
 
 
 def stratum_findings(

@@ -81,8 +81,7 @@ def _amount(finding: Finding) -> float:
 
 def _by_amount(findings: FindingIndex, name: str, subject: str) -> list[Finding]:
     """What was found under noise, by its amount."""
-    found = findings.select(f"regression.{name}", subject=subject, of=NOISE)
-    return sorted(measured(found), key=_amount)
+    return sorted(measured(findings.select(f"regression.{name}", subject=subject, of=NOISE)), key=_amount)
 
 
 def _noise_plot(findings: FindingIndex, errors: Sequence[Finding]) -> Iterator[Block]:

@@ -215,6 +215,5 @@ def _tags_of(output: object, asked: int, row: int, words: int, tagger: OwnTagger
 
 def card_file(subject: ResolvedSubject, files: Mapping[str, bytes], about: Mapping[str, Any]) -> dict[str, bytes]:
     """The card; its fingerprint covers the files beside it and what it says of them."""
-    settings = subject.settings
-    card = {"kind": subject.way, "who": f'The {subject.kind} "{settings.named}"'} | dict(about)
+    card = {"kind": subject.way, "who": f'The {subject.kind} "{subject.settings.named}"'} | dict(about)
     return sealed_card(card, files, subject.fingerprint + json.dumps(card, sort_keys=True))

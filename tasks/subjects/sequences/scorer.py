@@ -173,8 +173,7 @@ def cross_exercise(network: Any, tokenizer: Tokenizer, pairs: list[Pair], shares
 
 def _squared_error(numbers: torch.Tensor, shares: Scores, device: str) -> Answer:
     """The mean squared error; nothing is right or wrong."""
-    wanted = placed(shares.astype(np.float32), device)
-    return Answer(((numbers - wanted) ** 2).mean(), 0, 0)
+    return Answer(((numbers - placed(shares.astype(np.float32), device)) ** 2).mean(), 0, 0)
 
 
 def learn_scores(

@@ -145,8 +145,7 @@ def _tagging(aligned: Aligned, shares: np.ndarray[Any, Any], names: Sequence[str
 
 def tagger_from_files(files: Mapping[str, bytes]) -> TokenTagger:
     """The tagger in a subject's files."""
-    outputs = tuple(json.loads(files["card.json"])["outputs"])
-    return TokenTagger(*network_in(files, "tokens"), outputs=outputs)
+    return TokenTagger(*network_in(files, "tokens"), outputs=tuple(json.loads(files["card.json"])["outputs"]))
 
 
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
@@ -291,8 +290,8 @@ def outputs_of(config: Any, known: Sequence[str], who: str) -> tuple[str, ...]:
         tags.append("O" if ours is None else ("B-" if start in _BEGINS else "I-") + ours)
     if set(tags) == {"O"}:
         raise InputError(
-            f"{who} tags {', '.join(labels)}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they have "
-            "no type of entity in common; rename the model's labels (id2label in config.json), or train it further "
-            "(`train`)."
+            f"{who} tags {', '.join(labels)}, and the samples {', '.join(sorted(types.values())) or 'nothing'}: they "
+            "have no type of entity in common; rename the model's labels (id2label in config.json), or train it "
+            "further (`train`)."
         )
     return tuple(tags)

@@ -193,8 +193,7 @@ def training_rows(
 ) -> pa.Table:
     """The `TrainingRows` of a partition: labelled rows, of which about `share` are drawn by the hash of their id."""
     target = _target(samples, labels)
-    ids = samples["id"].to_pylist()
-    chosen = np.flatnonzero((target >= 0) & drawn(ids, share, seed))
+    chosen = np.flatnonzero((target >= 0) & drawn(samples["id"].to_pylist(), share, seed))
     rows = samples.take(pa.array(chosen))
     matrix = feature_matrix(rows, features)
     fold = pa.array(fold_of(named_groups(rows), folds))

@@ -176,8 +176,7 @@ def learn_vocabulary(texts: Iterable[str]) -> str:
 
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     words = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
-    pieces = [*_SPECIAL, *_pieces(words)]
-    vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys(pieces))}
+    vocabulary = {piece: code for code, piece in enumerate(dict.fromkeys((*_SPECIAL, *_pieces(words))))}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
     ends = [(name, tokenizer.token_to_id(name)) for name in ("[SEP]", "[CLS]")]
