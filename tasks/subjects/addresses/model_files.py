@@ -174,10 +174,8 @@ def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
 
 def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
     """One feature as the graph takes it, [n, 1]; texts stay texts."""
-    values: npt.NDArray[Any] = column.to_numpy()
-    if kind == "tensor(string)":
-        return values.astype(object).reshape(-1, 1)
-    return values.astype(_TYPES.get(kind, np.float32)).reshape(-1, 1)
+    dtype = object if kind == "tensor(string)" else _TYPES.get(kind, np.float32)
+    return np.asarray(column.to_numpy().astype(dtype).reshape(-1, 1))
 
 
 _SHOWN = 3
