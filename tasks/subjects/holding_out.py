@@ -332,9 +332,8 @@ def draw_in_proportion(ids: Iterable[str], classes: Iterable[int | None], limit:
     >>> len(draw_in_proportion(ids, classes, limit=5) & set("ij"))
     1
     """
-    queues = _queues(ids, classes)
-    sizes = {code: len(queue) for code, queue in queues.items()}
-    return seated(sizes, {code: sorted(queue) for code, queue in queues.items()}, limit)
+    queues = {code: sorted(queue) for code, queue in _queues(ids, classes).items()}
+    return seated({code: len(queue) for code, queue in queues.items()}, queues, limit)
 
 
 def seated(sizes: Mapping[int, int], first: Mapping[int, Sequence[tuple[bytes, str]]], limit: int) -> frozenset[str]:

@@ -112,8 +112,7 @@ def prompted(
 
 def require_answer(url: str, prompt: Prompt, place: str, retries: int | None) -> None:
     """Raises where a model gives no answer, whatever it says, to its prompt with a word or a grey picture in place."""
-    tries = {} if retries is None else {"retries": retries}
-    client = Client(url, prompt.asking.model_copy(update=tries))
+    client = Client(url, prompt.asking.model_copy(update={} if retries is None else {"retries": retries}))
     item = np.full((3, 64, 64), 0.5, np.float32) if place == PLACES["network"] else "text"
     client.post(prompt.body([item]), lambda answer: reply_in(answer.json(client.who), client.who))
 
