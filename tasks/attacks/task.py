@@ -28,7 +28,7 @@ from assay.data.schemas import (
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
@@ -55,7 +55,7 @@ from assay.tasks.attacks.settings import GAP, ImageAttack, Norm, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.holding_out import columns_of, rows_with_ids
+from assay.tasks.subjects.holding_out import rows_with_ids
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import CARD
 
@@ -264,7 +264,7 @@ def probe_subject(
         say(f"{name} · only asked, so there is nothing to probe")
         return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
     names = class_names(collect(classes, None))
-    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    several = LABELS in columns_in(evaluation)
     known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
     ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
     held = read_files(files)

@@ -28,7 +28,7 @@ from assay.data.schemas import (
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, Seeds
-from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
@@ -49,7 +49,7 @@ from assay.tasks.corruptions.tallies import (
 )
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
-from assay.tasks.subjects.holding_out import columns_of, rows_by_sample
+from assay.tasks.subjects.holding_out import rows_by_sample
 from assay.tasks.subjects.images.dataset import LABELS, Targets, answers_in, require_one_shape, targets_of
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
@@ -254,7 +254,7 @@ def measure_corruptions(
 
     `clean` is what the subjects say of the samples as they are. Where samples stand in groups, intervals count groups.
     """
-    names, several = class_names(collect(classes, None)), LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    names, several = class_names(collect(classes, None)), LABELS in columns_in(evaluation)
     rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
     ids, truth = rows["id"].to_pylist(), targets_of(rows, names)
     blocks = Blocks.of(ids, groups_of(evaluation))

@@ -18,14 +18,14 @@ from assay.data.images import pixels_of
 from assay.data.schemas import Certified, Classes, Findings, Samples, SubjectFiles, class_names
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.settings import Smoothing
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.holding_out import columns_of, draw_evenly, rows_with_ids
+from assay.tasks.subjects.holding_out import draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.images.model import ImageModel, load_image_model, require_pixels
 from assay.tasks.subjects.images.task import learn_images
@@ -141,7 +141,7 @@ def certify_subject(
     evaluation: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject, settings: Smoothing
 ) -> Artifact[Certified]:
     """What the smoothed subject says of some samples, and within which radius it can say nothing else."""
-    if LABELS in reduce_partitions(columns_of, evaluation)["columns"]:
+    if LABELS in columns_in(evaluation):
         raise InputError(
             f"Smoothing certifies one class per image, and the images that {subject.settings.name} sees bear several "
             "labels: leave `smoothing` out."

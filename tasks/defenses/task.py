@@ -15,7 +15,7 @@ from assay.data.schemas import Attacked, Classes, Findings, Predictions, Samples
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.measures import COLUMNS
@@ -38,7 +38,6 @@ from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of
 from assay.tasks.subjects.images.task import model_again, require_classes, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -156,7 +155,7 @@ def measure_defences(
     those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
     """
     names = class_names(collect(classes, None))
-    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    several = LABELS in columns_in(evaluation)
     known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
 
     of_id = groups_by_id(evaluation)

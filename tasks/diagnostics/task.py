@@ -22,7 +22,7 @@ from assay.data.schemas import (
     SubjectFiles,
     class_names,
 )
-from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, map_partitions, map_pieces, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.diagnostics.inspection import (
@@ -41,7 +41,7 @@ from assay.tasks.diagnostics.inspection import (
 from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, count_answers, pair_findings
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.findings import Finding, findings_table, measured
-from assay.tasks.subjects.holding_out import columns_of, rows_as_they_are, rows_with_ids
+from assay.tasks.subjects.holding_out import rows_as_they_are, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.task import ROWS
@@ -197,8 +197,7 @@ def embed_layer(
 
 
 def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:
-    columns = reduce_partitions(columns_of, samples)["columns"]
-    return truths_of(collect(samples, ["id", "gold", *columns & {LABELS}]))
+    return truths_of(collect(samples, ["id", "gold", *{LABELS}.intersection(columns_in(samples))]))
 
 
 def _summary(findings: list[Finding]) -> str:

@@ -29,7 +29,7 @@ from assay.data.schemas import (
     SubjectFiles,
     class_names,
 )
-from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import Reuse, collect, columns_in, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.hardness.association import Hardness, area_findings, association_findings, pair_rows
@@ -49,7 +49,6 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
-from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.predictions import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import earlier_selves, kept_epochs
@@ -152,7 +151,7 @@ def relate_hardness(
     significance: float,
 ) -> Related:
     """Which measures agree, which rank the subjects' true errors, and which samples are hard by all of them."""
-    grouped = reduce_partitions(columns_of, samples)["columns"] >= {GROUP}
+    grouped = GROUP in columns_in(samples)
     known = collect(samples, ["id", "gold", *([GROUP] if grouped else [])])
     ids = known["id"]
     by_subject = side_by_side([collect(table, None) for table in measures], ids)

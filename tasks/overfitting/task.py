@@ -25,7 +25,7 @@ from assay.data.schemas import (
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError, suggestion
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, map_partitions, map_pieces, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, map_partitions, map_pieces, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.overfitting.independence import gather, orbit_records, records_table, samples_fingerprint
@@ -48,7 +48,7 @@ from assay.tasks.overfitting.windows import (
     window_shifts_from,
 )
 from assay.tasks.statistics.findings import findings_table
-from assay.tasks.subjects.holding_out import Rule, columns_of, rows_as_they_are, rows_on_side, split_column, splits_in
+from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
 from assay.tasks.subjects.images.task import learn_images, model_again, require_classes, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -249,7 +249,7 @@ def compare_orbits(
     name: str,
 ) -> Artifact[IndependenceTests]:
     """The exact test of one subject, and the paper's beside it."""
-    columns = reduce_partitions(columns_of, samples)["columns"]
+    columns = columns_in(samples)
     for option in (settings.orbit, settings.original):
         if option not in columns:
             raise InputError(

@@ -318,11 +318,6 @@ def rows_as_they_are(samples: pa.Table) -> pa.Table:
     return samples
 
 
-def columns_of(samples: pa.Table) -> dict[str, frozenset[str]]:
-    """The names of the columns in a partition."""
-    return {"columns": frozenset(samples.column_names)}
-
-
 def draw_in_proportion(ids: Iterable[str], classes: Iterable[int | None], limit: int) -> frozenset[str]:
     """At most `limit` ids, the classes in the proportions that they have, each by the hash of its id.
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import Classes, Findings, Samples, WeakLabels, class_names
 from assay.infra.errors import InputError
-from assay.infra.stages.partitions import collect, first_rows, map_partitions, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, reduce_partitions
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -28,7 +28,6 @@ from assay.tasks.subjects.holding_out import (
     Side,
     are_words,
     choose_groups,
-    columns_of,
     content_columns,
     content_marks,
     first_audited,
@@ -147,7 +146,7 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     if it parts copies or groups, the stage says how many.
     """
     by_column = require_splits(reduce_partitions(splits_in, samples, settings=settings)["splits"], settings)
-    columns = reduce_partitions(columns_of, samples)["columns"]
+    columns = frozenset(columns_in(samples))
     content = content_columns(columns, texts)
     plain = Rule(settings, True, content), ""
     rule, note = plain if by_column else holdout_units(samples, settings, columns, content)

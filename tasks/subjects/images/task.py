@@ -16,12 +16,11 @@ from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectF
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, first_rows, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
-from assay.tasks.subjects.holding_out import columns_of
 from assay.tasks.subjects.images.dataset import (
     LABELS,
     LabelledImages,
@@ -88,7 +87,7 @@ def measure_images(
 ) -> Artifact[Findings]:
     """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
     names = class_names(collect(classes, None))
-    several = LABELS in reduce_partitions(columns_of, evaluation)["columns"]
+    several = LABELS in columns_in(evaluation)
     rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
     findings = image_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
