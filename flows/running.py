@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from assay.infra.engines.calls import Engine
 
 
-CHECKED = {"ingest", "check_order"}
-"""The stages that ask Great Expectations, which takes seconds to import."""
+CONTRACT_STAGES = {"ingest", "check_order"}
+"""The stages that check a contract with Great Expectations, which takes seconds to import."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,11 @@ def run_pipeline(
     check_inputs(project, pipeline, ask=True)
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
-    server, left = None if configured_api() else PrefectServer(), bool(verify)
-    missing = set[str]()
+    server, missing = None if configured_api() else PrefectServer(), set[str]()
 
     @cache
     def prepare() -> None:
         """Start what takes longest; where everything is in the store, nobody would see it."""
-        nonlocal left
-        left = True
         if server is not None:
             server.launch()
         prepare_workers(project.compute, libraries_of(pipeline))
@@ -99,7 +96,8 @@ def run_pipeline(
 
     try:
         expected = forecast_for_record(project, pipeline, seed, share, fresh, on_missing=on_missing)
-        if left or is_something_left(expected):
+        left = bool(verify or missing) or is_something_left(expected)
+        if left:
             prepare()
         # A server of the user's hears also of a run that takes everything from the store.
         orchestrated = left or server is None
@@ -113,7 +111,9 @@ def run_pipeline(
                 server.notice = run.notice
             if left:
                 run.warm_up()
-            if missing & CHECKED:  # while Prefect's server starts; sooner, imports here would wait for each other
+            if (
+                missing & CONTRACT_STAGES
+            ):  # while Prefect's server starts; sooner, imports here would wait for each other
                 expectations.warm_up()
             with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)

@@ -290,7 +290,7 @@ class Workers:
         return self._names.get(where, where)
 
     def crew(self) -> Crew:
-        """Who is there; several branches that ask in the same moment are told the same."""
+        """Who is there now, or was a quarter of a second ago: branches ask at the same time."""
         if self._seen is not None and time.monotonic() - self._seen[0] < _MOMENT_SECONDS / 2:
             return self._seen[1]
         asked = time.monotonic()

@@ -143,8 +143,10 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
 
 
 def on_workers(function: Callable[..., V], *each: Sequence[object], **constants: Any) -> list[V]:
-    """What the function gives for the first of each, for the second, and so on, computed on the workers: what is no
-    partition's and takes too long for the flow's process, where all stages share one processor."""
+    """What the function gives for the first of each, for the second, and so on, computed on the workers.
+
+    For work that belongs to no partition and is too long for the flow's process, where all stages share one processor.
+    """
     bench = current_workbench()
     shared = bench.engine.share(constants)
     calls = [

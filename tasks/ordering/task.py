@@ -170,8 +170,15 @@ def judge_order(
     counting = Counting(pools_of(clusters), whole=1, confidence=1 if is_ours else None)
     counts, other = count_orders(*labelled_by_scores([judged, beside], samples, clusters), counting)
     generator = stage_seeds().generator("permutations")
-    about = {"significance": settings.significance, "approach": approach, "labeler": labeler}
-    (findings,) = on_workers(order_test_findings, [counts], [other], generator=generator, **about)
+    (findings,) = on_workers(
+        order_test_findings,
+        [counts],
+        [other],
+        significance=settings.significance,
+        approach=approach,
+        labeler=labeler,
+        generator=generator,
+    )
     if other.calibration is not None:
         findings += calibration_findings(other.calibration, labeler, stage_seeds().generator())
     area, p = (next(each for each in findings if each.metric == f"ordering.{name}") for name in ("auc", "trend_p"))

@@ -114,14 +114,15 @@ def permuted_trend(totals: PatternTotals, generator: np.random.Generator, permut
         return total, t, parts
 
     (observed,), (t,), (parts,) = trends(np.arange(groups)[None])
-    least, block, further, totals_drawn = abs(t) * (1 - 1e-12), max(1, _CACHED // groups), 0, np.empty(permutations)
+    least, block, further, drawn_totals = abs(t) * (1 - 1e-12), max(1, _CACHED // groups), 0, np.empty(permutations)
     for start in range(0, permutations, block):
         rows = min(block, permutations - start)
         total, drawn, _ = trends(generator.permuted(np.tile(np.arange(groups), (rows, 1)), axis=1))
         further += int((np.abs(drawn) >= least).sum())
-        totals_drawn[start : start + rows] = total
-    added = range(0, permutations, max(1, _CELLS // groups))
-    squares = sum(float(part @ part) for part in np.split(totals_drawn, added[1:]))
+        drawn_totals[start : start + rows] = total
+    # Squares are added in blocks of their own: the last bits of a sum depend on its order.
+    ends = range(0, permutations, max(1, _CELLS // groups))[1:]
+    squares = sum(float(part @ part) for part in np.split(drawn_totals, ends))
     plain = math.sqrt(groups / (groups - 1) * float(parts @ parts))
     return Trend(
         float(observed) / plain if plain else 0.0, (1 + further) / (1 + permutations), math.sqrt(squares / permutations)

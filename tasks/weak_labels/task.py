@@ -100,7 +100,7 @@ def train_labeler(
             if estimated and heard.patterns is not None:
                 balanced, p_value = estimated_balance(heard.patterns, heard.classes, settings.epochs)
                 settings = settings.model_copy(update={"class_balance": balanced or "uniform"})
-            (trained,) = on_workers(learned, [heard], settings=settings, labeler=labeler)
+            (trained,) = on_workers(train_on_counts, [heard], settings=settings, labeler=labeler)
             trained = replace(trained, equal_p=p_value)
     balance = "" if trained.equal_p is None else " · votes do not tell how frequent classes are: equally"
     if trained.balance is not None:
@@ -110,7 +110,7 @@ def train_labeler(
     return write_table(trained.to_table(), into=LabelModel)
 
 
-def learned(counts: VoteCounts, settings: WeakLabelling, labeler: str) -> Labeler:
+def train_on_counts(counts: VoteCounts, settings: WeakLabelling, labeler: str) -> Labeler:
     """What the labeler of that word learns from counts of votes."""
     choice = LABELERS.named(labeler, settings)
     assert choice.learn is not None

@@ -11,12 +11,14 @@ from assay.flows.audit import audit
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.forecast.plan import walk_plan
-from assay.flows.running import engine_of
+from assay.flows.running import CONTRACT_STAGES, engine_of
 from assay.infra.errors import InputError
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
 from assay.infra.terminal import SilentProgress
+from assay.tasks.ingest.task import ingest
+from assay.tasks.ordering.task import check_order
 
 
 @pytest.fixture
@@ -119,3 +121,7 @@ def test_wrong_input_is_told_by_the_plan_already(team: Path) -> None:
     (team / "patients.csv").unlink()
     with pytest.raises(InputError, match=r"There is no file patients\.csv"):
         planned(team)
+
+
+def test_the_stages_that_check_a_contract_are_known_by_their_names() -> None:
+    assert {ingest.name, check_order.name} == CONTRACT_STAGES
