@@ -42,7 +42,7 @@ def night(name: str, store: Path, share: str, workers: int, *further: str) -> Ru
     """The record of one `assay run`."""
     command = [sys.executable, "-m", "assay.flows.cli", "run", name, "--config", str(ROOT / "pipelines.yaml")]
     command += ["--store", str(store), "--sample", share, "--set", f"compute.workers={workers}", *further]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"ASSAY_SERVER_IDLE": "0"})
     if done.returncode not in (0, 1):
         raise SystemExit(done.stdout + done.stderr)
     return Store(str(store)).runs(name)[-1]

@@ -80,7 +80,9 @@ def night(folder: Path, store: str) -> dict[str, Any]:
     """The seconds of one `assay run`, and of its processors, and what its record says."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "assay.flows.cli", "run", "night", "--store", store]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=os.environ)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env=os.environ | {"ASSAY_SERVER_IDLE": "0"}
+    )
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode not in (0, 1):
         raise SystemExit(done.stdout + done.stderr)

@@ -34,6 +34,10 @@ class Finished:
         return next(seconds for seconds, line in self.lines if text in line)
 
 
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ASSAY_SERVER_IDLE": "0"}
+"""One numeric thread, and no Prefect server that a run before has left."""
+
+
 def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Finished:
     """Run the command with one numeric thread and wait for it; if it fails, show what it said on standard error."""
     began, before = time.perf_counter(), _cpu_of_children()
@@ -42,7 +46,7 @@ def run(command: Sequence[str], environment: dict[str, str] | None = None) -> Fi
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} | (environment or {}),
+        env=os.environ | _ENVIRONMENT | (environment or {}),
     )
     lines: list[tuple[float, str]] = []
     listener = threading.Thread(target=_listen, args=(process.stderr, began, lines))

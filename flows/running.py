@@ -26,7 +26,8 @@ from assay.infra.engines.calls import Allowance
 from assay.infra.engines.opening import open_engine, prepare_workers
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
-from assay.infra.prefect.server import PrefectServer, configured_api, prefect_api
+from assay.infra.prefect.server import configured_api, prefect_api
+from assay.infra.prefect.shared_server import server_of_run
 from assay.infra.stages.branches import start_branch
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Conductor, Run
@@ -81,7 +82,7 @@ def run_pipeline(
     check_inputs(project, pipeline, ask=True)
     store, stream = Store(project.store).open(), console.file if console else None
     close_crashed_runs(store)
-    server, missing = None if configured_api() else PrefectServer(), set[str]()
+    server, missing = None if configured_api() else server_of_run(), set[str]()
 
     @cache
     def prepare() -> None:

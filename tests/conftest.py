@@ -15,6 +15,7 @@ import pytest
 from assay.infra.environment import prepare_environment
 
 prepare_environment()
+os.environ["ASSAY_SERVER_IDLE"] = "0"  # a run of a test leaves no server behind
 
 # Eight thousand tests and the libraries behind them live as long as the process: looking through them for garbage takes
 # a quarter of the time of collecting them, so it begins after that, and looks at what tests make.

@@ -44,7 +44,12 @@ def main() -> None:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         ours = ("ASSAY_", "PREFECT_", "DASK_", "PYTHON", "VIRTUAL_ENV")  # among Python's: to write no bytecode
         env = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-        env |= {"HOME": str(home), "PIP_CACHE_DIR": str(home / "pip"), "ASSAY_HOME": str(home / "assay")}
+        env |= {
+            "HOME": str(home),
+            "PIP_CACHE_DIR": str(home / "pip"),
+            "ASSAY_HOME": str(home / "assay"),
+            "ASSAY_SERVER_IDLE": "0",
+        }
         installation = timed(clone, "setup", env)
         both = installation + timed(clone, "audit", env)
         if wanted.test:

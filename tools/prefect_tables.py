@@ -14,7 +14,7 @@ from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
-from assay.infra.prefect.tables import TABLES
+from assay.infra.prefect.server import TABLES
 
 
 def migrated_tables() -> str:

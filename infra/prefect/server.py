@@ -1,4 +1,4 @@
-"""A Prefect server of our own on loopback, one per run, unless the user has one. It answers only who has its secret.
+"""A Prefect server of our own on loopback, unless the user has one. It answers only who has its secret.
 
 Prefect's implicit ephemeral server is not for us: Dask processes that touch Prefect start further servers on the same
 SQLite file ("database is locked", minutes lost), and its start-up limit is too short for a busy machine.
@@ -22,8 +22,10 @@ import hmac
 import json
 import logging
 import os
+import re
 import secrets
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -32,14 +34,14 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
 
 from assay.infra.environment import environment_with
 from assay.infra.errors import InputError, RunError
 from assay.infra.masking import register
-from assay.infra.prefect.tables import make_tables
 from assay.infra.terminal import quietened
 
 Message = MutableMapping[str, Any]
@@ -171,10 +173,12 @@ async def _respond(send: Send, status: int, body: bytes, kind: bytes = b"text/pl
     await send({"type": "http.response.body", "body": body})
 
 
+TABLES = Path(__file__).with_name("tables.sql")
+_REVISION = re.compile(r"""INSERT INTO "alembic_version" VALUES\('(\w+)'\)""")
 LOOPBACK = "127.0.0.1"
-_START_SECONDS = 180.0
+START_SECONDS = 180.0
 _STARTS = 3
-_SLOTS = 16
+SLOTS = 16
 
 
 class PrefectServer:
@@ -184,17 +188,18 @@ class PrefectServer:
     is what a process of ours needs to ask it. The socket that it serves on is ours: when the process dies in the middle
     of a run it is started again, and whoever asks meanwhile waits in line instead of being refused. With `schedules` it
     also makes runs of schedules (Prefect leaves that service out of a server it calls ephemeral) and has Prefect's UI.
+    The `slot` tells its files apart from those of other servers; without it, one is taken that is free.
     """
 
-    def __init__(self, home: Path | None = None, *, schedules: bool = False) -> None:
+    def __init__(self, home: Path | None = None, *, schedules: bool = False, slot: str = "") -> None:
         self._home = home or state_folder() / "prefect"
-        self._schedules = schedules
+        self._schedules, self._slot = schedules, slot
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
-        self._socket: socket.socket | None = None
+        self.socket: socket.socket | None = None
         self._stopping = threading.Event()
         self._watching: threading.Thread | None = None
-        self._starts = 0
+        self.starts = 0
         self._secret = f"assay:{secrets.token_urlsafe(32)}"
         register("PREFECT_API_AUTH_STRING", self._secret)
         self.url = ""
@@ -205,6 +210,17 @@ class PrefectServer:
         """Start the process, once, and return at once; `wait` waits until it answers."""
         if self._process is not None:
             return self
+        self._make_home()
+        self._name_files(self._slot or self._take_slot())
+        self._start()
+        return self
+
+    def _name_files(self, slot: object) -> None:
+        self._database = self._home / f"prefect-{slot}.db"
+        self._log = self._home / f"server-{slot}.log"
+        self._link = self._home / f"ui-{slot}.html"
+
+    def _make_home(self) -> None:
         try:
             self._home.mkdir(parents=True, exist_ok=True)
             self._home.chmod(0o700)  # what runs were given and said is for their user alone
@@ -214,24 +230,18 @@ class PrefectServer:
                 f"Prefect's server keeps its database in {self._home}, which cannot be kept for you alone ({reason}): "
                 "set ASSAY_HOME to a folder of your own."
             ) from error
-        slot = self._take_slot()
-        self._database = self._home / f"prefect-{slot}.db"
-        self._log = self._home / f"server-{slot}.log"
-        self._link = self._home / f"ui-{slot}.html"
-        self._start()
-        return self
 
     def _start(self) -> None:
         """Start the process, on a new port the first time and where the last process never answered."""
-        self._starts += 1
-        if self._socket is None:
-            self._socket = socket.create_server((LOOPBACK, 0), backlog=1024)
-            self.url = f"http://{LOOPBACK}:{self._socket.getsockname()[1]}/api"
+        self.starts += 1
+        if self.socket is None:
+            self.socket = socket.create_server((LOOPBACK, 0), backlog=1024)
+            self.url = f"http://{LOOPBACK}:{self.socket.getsockname()[1]}/api"
         environment = {
             **os.environ,
             "PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{self._database}",
             "PREFECT_SERVER_API_AUTH_STRING": self._secret,
-            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://{LOOPBACK}:{self._socket.getsockname()[1]}",
+            "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://{LOOPBACK}:{self.socket.getsockname()[1]}",
             "PREFECT_UI_ENABLED": "1" if self._schedules else "0",
             "PREFECT_UI_API_URL": "/api",
             "PREFECT_UI_STATIC_DIRECTORY": str(self._home / "ui"),
@@ -240,7 +250,7 @@ class PrefectServer:
         }
         for theirs in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING", "PREFECT_API_KEY"):
             environment.pop(theirs, None)
-        listening = self._socket.fileno()
+        listening = self.socket.fileno()
         # Safe path: a folder of the user's with a `types.py` in it must not become a part of Prefect.
         command = [sys.executable, "-P", "-m", "assay.infra.prefect.server", str(listening), str(self._database)]
         with self._log.open("wb") as log:
@@ -258,7 +268,7 @@ class PrefectServer:
     def wait(self) -> str:
         """The API's address, once it answers; a process that ends while it starts is started again, elsewhere."""
         assert self._process is not None, "launch the server first"
-        deadline = time.monotonic() + _START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 self._start_elsewhere()
@@ -268,7 +278,7 @@ class PrefectServer:
                     self._watching.start()
                 return self.url
             time.sleep(0.1)
-        raise RunError(f"Prefect's server did not answer within {_START_SECONDS:.0f} s: {self._last_words()}")
+        raise RunError(f"Prefect's server did not answer within {START_SECONDS:.0f} s: {self._last_words()}")
 
     def _answers(self) -> bool:
         """Whether the server says that it is well; no proxy is asked for what is on loopback."""
@@ -298,14 +308,14 @@ class PrefectServer:
 
     def _start_elsewhere(self) -> None:
         assert self._process is not None
-        if self._starts >= _STARTS:
+        if self.starts >= _STARTS:
             raise RunError(
-                f"Prefect's server ended with code {self._process.returncode} while starting, {self._starts} times: "
+                f"Prefect's server ended with code {self._process.returncode} while starting, {self.starts} times: "
                 f"{self._last_words()}"
             )
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
         self._start()
 
     def _last_words(self) -> str:
@@ -320,10 +330,10 @@ class PrefectServer:
             code = process.wait()
             if self._stopping.is_set():
                 return
-            if self._starts >= _STARTS:
+            if self.starts >= _STARTS:
                 self.notice(f"Prefect's server ended again (code {code}) and is given up: {self._last_words()}")
-                if self._socket is not None:
-                    self._socket.close()
+                if self.socket is not None:
+                    self.socket.close()
                 return
             self.notice(f"Prefect's server ended (code {code}) and is started again; the run goes on")
             self._start()
@@ -341,9 +351,9 @@ class PrefectServer:
                 process.wait()
             if process.stdin is not None:
                 process.stdin.close()
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
         if self._lock is not None:
             self._link.unlink(missing_ok=True)
             self._lock.close()
@@ -351,7 +361,7 @@ class PrefectServer:
 
     def _take_slot(self) -> int:
         """The number of a database that no other server of ours uses: SQLite serves one server at a time well."""
-        for slot in range(_SLOTS):
+        for slot in range(SLOTS):
             lock = (self._home / f"prefect-{slot}.lock").open("w")
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -361,7 +371,7 @@ class PrefectServer:
             self._lock = lock
             return slot
         raise RunError(
-            f"{_SLOTS} runs are going on already on this machine: wait for one to end, or set PREFECT_API_URL."
+            f"{SLOTS} runs are going on already on this machine: wait for one to end, or set PREFECT_API_URL."
         )
 
 
@@ -455,6 +465,22 @@ def main(listening: int, database: Path) -> None:
     server.run(sockets=[ours])
     if not server.started:
         sys.exit(3)
+
+
+def make_tables(database: Path) -> None:
+    """A new database with the tables; where it is there, or Prefect does not know them, Prefect migrates it itself.
+
+    There are eighty migrations, which take seven seconds: each first run on a machine, and so each night in a fresh
+    container, would wait for them. `tools/prefect_tables.py` writes `tables.sql`; a later Prefect adds what came since.
+    """
+    script = TABLES.read_text(encoding="utf-8")
+    revision = _REVISION.search(script)
+    assert revision is not None
+    migrations = files("prefect") / "server/database/_migrations/versions/sqlite"
+    known = any(f"_{revision[1]}_" in migration.name for migration in migrations.iterdir())
+    if known and not database.exists():
+        with closing(sqlite3.connect(database)) as connection:
+            connection.executescript(script)  # one transaction
 
 
 def _end_with_parent() -> None:

@@ -73,7 +73,7 @@ def newcomer(
     folder = tmp_path_factory.mktemp("newcomer")
     own_packages(folder)
     arguments, program = ["run", "breast-cancer", "--json"], str(installed)
-    env = environment(home, HOME=str(home), TMPDIR=str(home), PYTHONDONTWRITEBYTECODE="1")
+    env = environment(home, HOME=str(home), TMPDIR=str(home), PYTHONDONTWRITEBYTECODE="1", ASSAY_SERVER_IDLE="5")
     within = [*without_network, *_ON_A_READ_ONLY_ROOT, str(folder), str(home), "--"]
     command = Command.start(arguments, folder=folder, env=env, within=within, program=program)
     command.wait()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prefect_tables import migrated_tables
 
-from assay.infra.prefect import tables
-from assay.infra.prefect.tables import TABLES, make_tables
+from assay.infra.prefect import server
+from assay.infra.prefect.server import TABLES, make_tables
 
 
 def _names(database: Path) -> list[str]:
@@ -39,6 +39,6 @@ def test_tables_of_a_prefect_that_is_not_installed_are_left_to_its_migrations(
 ) -> None:
     later = tmp_path / "tables.sql"
     later.write_text(TABLES.read_text(encoding="utf-8").replace("VALUES('", "VALUES('0"), encoding="utf-8")
-    monkeypatch.setattr(tables, "TABLES", later)
+    monkeypatch.setattr(server, "TABLES", later)
     make_tables(tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()

@@ -25,7 +25,8 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     """What a newcomer's shell says: nothing of ours, but state folders that are not the person's own."""
     home.mkdir(parents=True, exist_ok=True)
     clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-    return clean | {"ASSAY_HOME": str(home / "assay"), "PREFECT_HOME": str(home / "prefect")} | more
+    homes = {"ASSAY_HOME": str(home / "assay"), "PREFECT_HOME": str(home / "prefect")}
+    return clean | homes | {"ASSAY_SERVER_IDLE": "0"} | more  # no process is left behind
 
 
 @dataclass

@@ -1,0 +1,244 @@
+"""The server that runs share: who is let in, who starts the next one, and what becomes of it when something dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from assay.infra.errors import InputError, RunError
+from assay.infra.prefect import shared_server
+from assay.infra.prefect.server import PrefectServer
+from assay.infra.prefect.shared_server import IDLE, SharedServer, idle_seconds, server_of_run
+
+
+class Kept:
+    """Stands for the server that a daemon keeps; it is where a test can say that it died."""
+
+    made: list[Kept] = []  # noqa: RUF012
+    broken = ""
+
+    def __init__(self, home: Path, *, slot: str) -> None:
+        self.slot, self.starts, self.stopped = slot, 0, threading.Event()
+        self.notice: Callable[[str], None] = lambda _: None
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.environment = {"PREFECT_API_AUTH_STRING": f"assay:{slot}-{len(Kept.made)}"}
+        Kept.made.append(self)
+
+    def launch(self) -> Kept:
+        self.starts = 1
+        return self
+
+    def wait(self) -> str:
+        if Kept.broken:
+            raise RunError(Kept.broken)
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}/api"
+
+    def dies(self) -> None:
+        self.starts += 1
+        self.notice("it died")
+
+    def stop(self) -> None:
+        self.socket.close()
+        self.stopped.set()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where daemons are threads of this process, and their servers stand-ins."""
+
+    def started(home: Path, slot: int, door: Path) -> bool:
+        lock = (home / f"shared-{slot}.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        door.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(door))
+        listening.listen()
+
+        def keep() -> None:
+            with lock:
+                shared_server.main(listening, home, slot)
+
+        threading.Thread(target=keep, daemon=True).start()
+        return True
+
+    monkeypatch.setattr(Kept, "made", [])
+    monkeypatch.setattr(Kept, "broken", "")
+    monkeypatch.setattr(shared_server, "PrefectServer", Kept)
+    monkeypatch.setattr(shared_server, "_started", started)
+    monkeypatch.setenv(IDLE, "0.4")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path) -> Iterator[Callable[[], SharedServer]]:
+    """A function that makes a run's server, up and asked."""
+    made: list[SharedServer] = []
+
+    def begin() -> SharedServer:
+        server = SharedServer(folder)
+        made.append(server)
+        server.launch()
+        server.wait()
+        return server
+
+    yield begin
+    for server in made:
+        server.stop()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_runs_at_once_and_one_after_the_other_share_a_server_and_its_secret(run: Callable[[], SharedServer]) -> None:
+    first = run()
+    second = run()
+    first.stop()
+    second.stop()
+    third = run()
+    assert first.url == second.url == third.url
+    assert third.environment["PREFECT_API_AUTH_STRING"] == Kept.made[0].environment["PREFECT_API_AUTH_STRING"]
+    assert len(Kept.made) == 1
+
+
+def test_the_fifth_run_at_once_has_another_server(run: Callable[[], SharedServer]) -> None:
+    urls = [run().url for _ in range(5)]
+    assert len(set(urls[:4])) == 1
+    assert urls[4] not in urls[:4]
+    assert [kept.slot for kept in Kept.made] == ["shared-0", "shared-1"]
+
+
+def test_a_run_of_other_software_or_other_settings_of_prefect_has_another_server(
+    run: Callable[[], SharedServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run()
+    monkeypatch.setenv("PREFECT_SERVER_DATABASE_TIMEOUT", "7")
+    assert run().url != first.url
+
+
+def test_a_server_without_runs_ends_after_the_time_that_was_asked_for(run: Callable[[], SharedServer]) -> None:
+    first = run()
+    time.sleep(0.8)
+    assert not Kept.made[0].stopped.is_set()  # it has a run
+    first.stop()
+    assert Kept.made[0].stopped.wait(60)
+    assert run().url
+    assert len(Kept.made) == 2
+
+
+def test_the_end_of_a_server_is_told_to_all_its_runs_and_no_other_run_is_given_it(
+    run: Callable[[], SharedServer],
+) -> None:
+    runs = [run(), run()]
+    said: list[list[str]] = [[], []]
+    for each, heard in zip(runs, said, strict=True):
+        each.notice = heard.append
+    Kept.made[0].dies()
+    until(lambda: said == [["it died"], ["it died"]])
+    assert run().url != runs[0].url
+    for each in runs:
+        each.stop()
+    assert Kept.made[0].stopped.wait(60)
+
+
+def test_a_server_that_cannot_start_tells_the_run_why_and_is_tried_anew_by_the_next(
+    run: Callable[[], SharedServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Kept, "broken", "Prefect's server ended with code 6 while starting, 3 times")
+    with pytest.raises(RunError, match="code 6 while starting"):
+        run()
+    assert Kept.made[0].stopped.wait(60)
+    monkeypatch.setattr(Kept, "broken", "")
+    assert run().url
+
+
+def test_only_their_owner_enters_the_folder_of_sockets_and_no_file_holds_the_secret(
+    run: Callable[[], SharedServer], folder: Path
+) -> None:
+    secret = run().environment["PREFECT_API_AUTH_STRING"].encode()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert not any(secret in file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+def test_where_a_socket_has_no_room_a_run_has_a_server_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: list[str] = []
+
+    def launch(server: PrefectServer) -> PrefectServer:
+        launched.append(type(server).__name__)
+        return server
+
+    monkeypatch.setattr(PrefectServer, "launch", launch)
+    SharedServer(tmp_path / ("deep" * 40)).launch()
+    assert launched == ["SharedServer"]
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("", 300.0), ("0", 0.0), (" 20 ", 20.0)])
+def test_how_long_a_server_stays_is_read_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch, asked: str, seconds: float
+) -> None:
+    monkeypatch.setenv(IDLE, asked)
+    assert idle_seconds() == seconds
+    assert (type(server_of_run()) is PrefectServer) == (seconds == 0)
+
+
+@pytest.mark.parametrize("asked", ["-1", "soon", "nan", "inf"])
+def test_a_time_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
+    monkeypatch.setenv(IDLE, asked)
+    with pytest.raises(InputError, match=f"{IDLE} is '{asked}': give seconds"):
+        server_of_run()
+
+
+@pytest.mark.slow
+def test_a_daemon_and_a_server_that_are_killed_are_missed_by_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(IDLE, "5")
+
+    def processes(module: str) -> list[psutil.Process]:
+        named = ["-m", f"assay.infra.prefect.{module}"]
+        return [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if named == (process.info["cmdline"] or [])[2:4] and str(tmp_path) in " ".join(process.info["cmdline"])
+        ]
+
+    server, said = SharedServer(tmp_path), list[str]()
+    server.notice = said.append
+    try:
+        url = server.launch().wait()
+        (kept,), (daemon,) = processes("server"), processes("shared_server")
+        kept.kill()
+        until(lambda: len(said) == 1 and server._answers())
+        daemon.kill()
+        until(lambda: len(said) == 2 and server._answers())
+        assert said[0] == "Prefect's server ended (code -9) and is started again; the run goes on"
+        assert said[1] == "The daemon of Prefect's server was ended: this run starts the server again and goes on"
+        assert server.url == url
+    finally:
+        server.stop()
+    until(lambda: not processes("server"))
+    again = SharedServer(tmp_path)
+    try:
+        assert again.launch().wait() != url
+        assert again._answers()
+        (daemon,) = processes("shared_server")
+        assert os.getsid(daemon.pid) == daemon.pid  # no terminal's end is its own
+    finally:
+        again.stop()
+    until(lambda: not processes("shared_server"))
