@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from toolz import groupby
 
 from assay.data.schemas import CosineLimits, SynonymCosines, WordSwaps
@@ -29,8 +30,8 @@ from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack
 from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.attacks.texts.similarity import could_be_alike
-from assay.tasks.language.embeddings.corpus import fasttext_provider, sentences_of, vocabulary_of
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter, build_provider
+from assay.tasks.language.embeddings.corpus import FastTextProvider, fasttext_provider, sentences_of, vocabulary_of
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders, build_provider
 from assay.tasks.language.embeddings.keyed_vectors import KeyedProvider
 from assay.tasks.language.embeddings.provider import Provider, word_vectors
 from assay.tasks.language.relatedness import (
@@ -251,6 +252,17 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Learner:
+    """What learns word vectors, as a piece of work: a provider by its place, or with none what compares sentences."""
+
+    provider: int | None
+
+
+SENTENCES = "of sentences"
+"""What the vectors by which sentences are compared are called among those of providers."""
+
+
+@dataclass(frozen=True)
 class SubjectVectors:
     """The subject, where its own vectors are asked."""
 
@@ -311,17 +323,22 @@ def _related_cosine(provider: Provider, seed: int) -> float:
 
 
 def embed_piece(
-    voter: Voter,
+    learner: Learner,
     *,
     texts: Sequence[str],
     words: Sequence[str],
     providers: ResolvedProviders,
     inside: SubjectVectors | None,
     seed: int,
+    compared: Words,
+    sentence_seed: int,
 ) -> pa.Table:
-    """The vectors that one provider gives the words."""
+    """The vectors that a provider gives the words, or that sentences are compared by."""
+    if learner.provider is None:
+        table = sentence_piece(compared, texts=texts, seed=sentence_seed)
+        return table.set_column(0, "provider", pa.array([SENTENCES] * table.num_rows))
     load = inside.load if inside else object
-    return word_vectors(build_provider(providers, voter.place, texts, load, seed), words)
+    return word_vectors(build_provider(providers, learner.provider, texts, load, seed), words)
 
 
 def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], settings: Guided, lemmatise: bool) -> pa.Table:
@@ -330,6 +347,13 @@ def guided_piece(piece: Words, *, pools: Pools, spaces: Sequence[Space], setting
     by_spelling = groupby("word", guided_rows(sorted(set(spelt.values())), pools, spaces, settings))
     rows = [row | {"word": word} for word, form in spelt.items() for row in by_spelling.get(form, ())]
     return pa.Table.from_pylist(rows, schema=WordSwaps.schema)
+
+
+def compared_rows(vectors: pa.Table, *, words: Sequence[str]) -> pa.Table:
+    """Of the vectors that `embed_piece` gives, those of these words that sentences are compared by."""
+    chosen = pc.and_(pc.equal(vectors["provider"], SENTENCES), pc.is_in(vectors["word"], pa.array(words, pa.string())))
+    rows = vectors.filter(chosen)
+    return rows.set_column(0, "provider", pa.array([FastTextProvider.name] * rows.num_rows, pa.string()))
 
 
 def sentence_piece(piece: Words, *, texts: Sequence[str], seed: int) -> pa.Table:

@@ -66,8 +66,10 @@ from assay.tasks.attacks.texts.rewriting import rewrite_rows
 from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
+    Learner,
     SubjectVectors,
     Words,
+    compared_rows,
     content_words,
     embed_piece,
     guided_piece,
@@ -77,7 +79,7 @@ from assay.tasks.attacks.texts.swaps import (
     pools_in,
     sentence_piece,
 )
-from assay.tasks.language.embeddings.ensemble import ResolvedProviders, Voter
+from assay.tasks.language.embeddings.ensemble import ResolvedProviders
 from assay.tasks.language.relatedness import spaces_from
 from assay.tasks.language.synonyms import synonym_pairs
 from assay.tasks.language.words import spelling
@@ -232,9 +234,10 @@ def look_into_pools(
     keyword_rows = collect(keywords, None)
     spelt = {spelling(word, lemmatise) for word in corpus.asked}
     words = sorted({*spelt, *keyword_rows["word"].to_pylist(), *(word for pair in synonym_pairs() for word in pair)})
+    pools = pools_in(keyword_rows, classes.rows)
     embedded = map_pieces(
         embed_piece,
-        [Voter(place) for place in range(len(providers.providers))],
+        [Learner(None), *map(Learner, range(len(providers.providers)))],
         into=WordVectors,
         name="spaces",
         texts=corpus.learnt,
@@ -242,6 +245,8 @@ def look_into_pools(
         providers=providers,
         inside=_inside(subject, files, classes),
         seed=stage_seeds().integer(),
+        compared=Words(tuple(sorted({*corpus.asked, *pools.words}))),
+        sentence_seed=stage_seeds().integer("sentences"),
     )
     thetas = {row["provider"]: row["theta"] for row in collect(thresholds, ["provider", "theta"]).to_pylist()}
     pieces = [Words(tuple(corpus.asked[at : at + _WORDS])) for at in range(0, max(1, len(corpus.asked)), _WORDS)]
@@ -251,7 +256,7 @@ def look_into_pools(
         pieces,
         into=WordSwaps,
         name="swaps",
-        pools=pools_in(keyword_rows, classes.rows),
+        pools=pools,
         spaces=spaces,
         settings=settings,
         lemmatise=lemmatise,
@@ -263,7 +268,10 @@ def look_into_pools(
         f"replacements for {sum(related)} related and {len(related) - sum(related)} other words, counted per class · "
         f"cosine ≥ {limits_said(asked)}"
     )
-    return Swaps(swaps, _sentence_vectors(corpus, swaps), write_table(limits, into=CosineLimits))
+    compared = map_partitions(
+        compared_rows, embedded, into=WordVectors, name="vectors", words=_words_of_texts(corpus, swaps)
+    )
+    return Swaps(swaps, compared, write_table(limits, into=CosineLimits))
 
 
 def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str) -> _Corpus:
@@ -281,13 +289,17 @@ def _inside(
     return SubjectVectors(subject, read_files(files), classes.rows)
 
 
+def _words_of_texts(corpus: _Corpus, swaps: Artifact[Any]) -> list[str]:
+    """All words that an attacked text can have."""
+    listed: Sequence[Sequence[str]] = collect(swaps, ["candidates"])["candidates"].to_pylist()
+    return sorted({*corpus.asked, *(word for some in listed for word in some)})
+
+
 def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVectors]:
     """FastText vectors of all words that an attacked text can have, by which sentences are compared."""
-    listed: Sequence[Sequence[str]] = collect(swaps, ["candidates"])["candidates"].to_pylist()
-    words = {*corpus.asked, *(word for some in listed for word in some)}
     vectors: Artifact[WordVectors] = map_pieces(
         sentence_piece,
-        [Words(tuple(sorted(words)))],
+        [Words(tuple(_words_of_texts(corpus, swaps)))],
         into=WordVectors,
         name="vectors",
         texts=corpus.learnt,

@@ -12,19 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_spaces import at, space
 
-from assay.data.schemas import Keywords
+from assay.data.schemas import Keywords, WordVectors
 from assay.infra.errors import InputError
 from assay.tasks.attacks.texts.settings import Guided
 from assay.tasks.attacks.texts.swaps import (
+    Learner,
+    Words,
+    compared_rows,
     content_words,
+    embed_piece,
     guided_rows,
     listed_rows,
     near_enough,
     neighbour_rows,
     pools_in,
     read_lists,
+    sentence_piece,
     synonym_cosine,
 )
+from assay.tasks.language.embeddings.ensemble import resolve_providers
 from assay.tasks.language.embeddings.provider import TableProvider
 from assay.tasks.language.relatedness import Vocabulary
 
@@ -178,3 +184,21 @@ def test_stop_words_and_negations_are_neither_changed_nor_put_in():
     assert content_words(["It is NOT the film, don't!", "Never"]) == ["film"]
     pools = pools_in(keywords({0: {"the": (1.0, False), "never": (1.0, False), "film": (1.0, False)}}), 1)
     assert pools.words == ("film",)
+
+
+def test_vectors_that_compare_sentences_are_the_same_learnt_beside_those_of_providers_and_alone() -> None:
+    texts = ["a good film on monday", "a poor film on friday"] * 20
+    wanted = ("film", "good", "poor")
+    asked = {
+        "texts": texts,
+        "words": wanted,
+        "providers": resolve_providers(["fasttext"]),
+        "inside": None,
+        "seed": 1,
+        "compared": Words((*wanted, "friday", "monday")),
+        "sentence_seed": 2,
+    }
+    learnt = [embed_piece(Learner(provider), **asked).cast(WordVectors.schema) for provider in (None, 0)]
+    compared = compared_rows(pa.concat_tables(learnt), words=wanted).cast(WordVectors.schema)
+    assert compared.equals(sentence_piece(Words(wanted), texts=texts, seed=2))
+    assert not compared.equals(sentence_piece(Words(wanted), texts=texts, seed=1))
