@@ -34,7 +34,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any
@@ -197,7 +197,7 @@ class PrefectServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[str] | None = None
         self.socket: socket.socket | None = None
-        self._stopping = threading.Event()
+        self._stopping, self._turn = threading.Event(), threading.Lock()
         self._watching: threading.Thread | None = None
         self.starts = 0
         self._secret = f"assay:{secrets.token_urlsafe(32)}"
@@ -272,7 +272,7 @@ class PrefectServer:
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 self._start_elsewhere()
-            if self._answers():
+            if self.answers():
                 if self._watching is None:
                     self._watching = threading.Thread(target=self._watch, name="assay-prefect", daemon=True)
                     self._watching.start()
@@ -280,7 +280,7 @@ class PrefectServer:
             time.sleep(0.1)
         raise RunError(f"Prefect's server did not answer within {START_SECONDS:.0f} s: {self._last_words()}")
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         """Whether the server says that it is well; no proxy is asked for what is on loopback."""
         authorization = f"Basic {base64.b64encode(self._secret.encode()).decode()}"
         question = urllib.request.Request(f"{self.url}/health", headers={"Authorization": authorization})
@@ -333,15 +333,23 @@ class PrefectServer:
             if self.starts >= _STARTS:
                 self.notice(f"Prefect's server ended again (code {code}) and is given up: {self._last_words()}")
                 if self.socket is not None:
+                    with suppress(OSError):
+                        self.socket.shutdown(socket.SHUT_RDWR)  # what runs have of it as well
                     self.socket.close()
                 return
-            self.notice(f"Prefect's server ended (code {code}) and is started again; the run goes on")
-            self._start()
+            self._start_again(f"Prefect's server ended (code {code}) and is started again; the run goes on")
+
+    def _start_again(self, sentence: str) -> None:
+        with self._turn:
+            if not self._stopping.is_set():
+                self.notice(sentence)
+                self._start()
 
     def stop(self) -> None:
         """End the process and give its database back."""
-        self._stopping.set()
-        process, self._process = self._process, None
+        with self._turn:
+            self._stopping.set()
+            process, self._process = self._process, None
         if process is not None:
             process.terminate()
             try:
@@ -385,7 +393,7 @@ def prefect_api(server: PrefectServer | None) -> Iterator[str]:
         yield str(PREFECT_API_URL.value())
         return
     url, ours = server.wait(), server.environment
-    # Our server ends with us and misses no heartbeat, and a flow waits up to a second for the end of its own.
+    # Nobody misses heartbeats on our server, and a flow waits up to a second for the end of its own.
     asked = {PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: ours["PREFECT_API_AUTH_STRING"], HEARTBEAT: None}
     # Loopback is asked without a proxy.
     with temporary_settings(asked), environment_with({name: ours[name] for name in ("NO_PROXY", "no_proxy")}), _muted():

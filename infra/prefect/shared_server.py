@@ -3,11 +3,11 @@ many nights take.
 
 A daemon keeps it. A run connects to the daemon's Unix socket, says which software it runs, and is told the address and
 the secret of the server, which are written nowhere. It stays connected for as long as it needs the server, and so gives
-it back whatever end it comes to. The socket lies in a folder that only its owner enters. A daemon that no run has been
-connected to for `ASSAY_SERVER_IDLE` seconds ends, and its server with it.
+it back whatever end it comes to. The socket lies in a folder that only its owner enters. A daemon that has had no run
+for `ASSAY_SERVER_IDLE` seconds ends, and its server with it.
 
 There are several slots, each with a lock that its daemon holds, a socket and a database. A run takes the first slot
-whose daemon accepts it, or that no daemon holds.
+whose daemon accepts it, or that nobody holds; where there is none, it starts a server of its own.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ import fcntl
 import hashlib
 import json
 import os
-import select
 import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from importlib.metadata import version
+from multiprocessing import connection
 from pathlib import Path
-from typing import TextIO
+from typing import IO
 
 from assay.infra.errors import AssayError, InputError, RunError
-from assay.infra.masking import register
-from assay.infra.prefect.server import SLOTS, START_SECONDS, PrefectServer
+from assay.infra.masking import SECRET_VARIABLE, register
+from assay.infra.prefect.server import START_SECONDS, PrefectServer
 
 IDLE = "ASSAY_SERVER_IDLE"
 _IDLE_SECONDS = 300.0
+_SLOTS = 4
 _RUNS_AT_ONCE = 4  # that many wait little for each other's writes to SQLite
 
 
@@ -53,101 +55,111 @@ def server_of_run() -> PrefectServer:
 
 
 class SharedServer(PrefectServer):
-    """The shared server as a run sees it. Where a daemon cannot have a socket, it is a server of the run's own."""
+    """The shared server as a run sees it, or where none can be had, a server of the run's own."""
 
     _lease: socket.socket | None = None
+    _use: IO[str] | None = None
+    """A lock: as long as a run holds it, the server's database is used by no other server."""
 
     def launch(self) -> PrefectServer:
         """Connect to a daemon, or start one, and return at once; `wait` waits until its server answers."""
-        if self._lease is not None:
-            return self
-        self._make_home()
-        try:
-            self._connect(0)
-        except OSError:  # a path too long for a socket, or a file system without them
-            return super().launch()
+        if self._lease is None and self._process is None:
+            self._home = self._home.absolute()
+            self._make_home()
+            self._connect(0 if self._home.stat().st_uid == os.geteuid() else _SLOTS)
         return self
 
     def _connect(self, first: int) -> None:
-        for self._number in range(first, SLOTS):
-            self._lease = _connected(self._home.absolute(), self._number)
-            if self._lease is not None:
-                return
-        raise RunError(f"{SLOTS} Prefect servers are at work on this machine: wait for a run to end, or set {IDLE}=0.")
+        self._lease = None
+        with suppress(OSError):  # a path too long for a socket, or a file system without them
+            for self._number in range(first, _SLOTS):
+                self._lease = _connected(self._home, self._number)
+                if self._lease is not None:
+                    return
+        super().launch()
 
     def wait(self) -> str:
         """The API's address, once the server answers."""
         while self._lease is not None and not self.url:
-            if not self._accepted(self._lease):  # the daemon has other software or runs enough, or was about to end
+            if not self._accepted(self._lease):  # the daemon has other software or runs enough, or ends
                 self._lease.close()
                 self._connect(self._number + 1)
         return self.url if self._lease is not None else super().wait()
 
     def _accepted(self, lease: socket.socket) -> bool:
-        lines, answer = lease.makefile(encoding="utf-8"), ""
-        lease.settimeout(START_SECONDS)
-        with suppress(ConnectionError):
+        lines, answer, handed = lease.makefile(encoding="utf-8"), "", list[int]()
+        lease.settimeout(START_SECONDS + 30)
+        with suppress(OSError):
             handed = socket.recv_fds(lease, 1, 1)[1]
             answer = lines.readline()
-        lease.settimeout(None)
-        if not answer:
-            return False
-        told = json.loads(answer)
-        if not handed:
+            lease.settimeout(None)
+        told = json.loads(answer or "{}")
+        if "error" in told:
             raise RunError(told["error"])
+        if not handed:
+            return False
         self._name_files(f"shared-{self._number}")
+        self._use = _place(self._home, self._number, "runs").open("w")
+        fcntl.flock(self._use, fcntl.LOCK_SH)
         self.url, self._secret, self.socket = told["url"], told["secret"], socket.socket(fileno=handed[0])
         self.socket.set_inheritable(False)
         register("PREFECT_API_AUTH_STRING", self._secret)
         threading.Thread(target=self._listen, args=(lines,), name="assay-prefect", daemon=True).start()
         return True
 
-    def _listen(self, lines: TextIO) -> None:
+    def _listen(self, lines: IO[str]) -> None:
         """Pass on what the daemon says. Where it is killed, one of its runs keeps the server, on the same port."""
-        with suppress(ConnectionError):
+        with suppress(OSError):
             for sentence in lines:
                 self.notice(sentence.rstrip())
-        with (self._home / f"shared-{self._number}.lock").open("w") as lock:
-            if not self._stopping.is_set():
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if not self._stopping.is_set():
-                self.notice("The daemon of Prefect's server was ended: this run starts the server again and goes on")
-                self._start()
-                self._watch()
+        if self._stopping.is_set():
+            return
+        with _place(self._home, self._number, "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._start_again("The daemon of Prefect's server was ended: this run starts the server again and goes on")
+            self._watch()
 
     def stop(self) -> None:
         """Give the server back."""
-        self._stopping.set()
+        super().stop()
         if self._lease is not None:
             with suppress(OSError):
                 self._lease.shutdown(socket.SHUT_RDWR)
             self._lease.close()
             self._lease = None
-        super().stop()
+        if self._use is not None:
+            self._use.close()
+
+
+def _place(home: Path, slot: int, kind: str) -> Path:
+    return home / f"shared-{slot}.{kind}"
 
 
 def _connected(home: Path, slot: int) -> socket.socket | None:
     """A connection to the daemon of a slot, started where nobody holds the slot; None where it does not answer."""
-    door = home / f"shared-{slot}.sock"
-    lease = socket.socket(socket.AF_UNIX)
-    try:
-        lease.connect(str(door))
-    except (FileNotFoundError, ConnectionError):
-        lease.close()
-        lease = socket.socket(socket.AF_UNIX)
-        if not _started(home, slot, door):
-            return None
-        lease.connect(str(door))
+    door, lease = str(_place(home, slot, "sock")), socket.socket(socket.AF_UNIX)
+    with (home / "shared.lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # nobody sees a slot that is half taken
+        try:
+            lease.connect(door)
+        except (FileNotFoundError, ConnectionError):
+            lease.close()
+            if not _started(home, slot):
+                return None
+            lease = socket.socket(socket.AF_UNIX)
+            lease.connect(door)
     with suppress(ConnectionError):
         lease.sendall(f"{_software()}\n".encode())
     return lease
 
 
-def _started(home: Path, slot: int, door: Path) -> bool:
+def _started(home: Path, slot: int) -> bool:
     """Start the daemon of a slot, unless somebody holds it. Its socket takes connections from now on."""
-    with (home / f"shared-{slot}.lock").open("w") as lock:
+    door = _place(home, slot, "sock")
+    with _place(home, slot, "lock").open("w") as lock, _place(home, slot, "runs").open("w") as runs:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(runs, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         door.unlink(missing_ok=True)
@@ -156,23 +168,28 @@ def _started(home: Path, slot: int, door: Path) -> bool:
             listening.listen()
             path = [str(Path(each).absolute()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
             handed = listening.fileno(), lock.fileno()  # the daemon holds the lock for as long as it lives
-            subprocess.Popen(
+            daemon = subprocess.Popen(
                 [sys.executable, "-P", "-m", "assay.infra.prefect.shared_server", str(handed[0]), str(home), str(slot)],
                 cwd=home,  # no folder of the user's is kept in use
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+                env=_without_secrets() | {"PYTHONPATH": os.pathsep.join(path)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=handed,
                 start_new_session=True,  # Ctrl-C and the end of a terminal are for the run
             )
+        threading.Thread(target=daemon.wait, daemon=True).start()  # no zombie where a notebook outlives it
     return True
+
+
+def _without_secrets() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not SECRET_VARIABLE.search(name)}
 
 
 def _software() -> str:
     """A digest of what two runs must have in common to share a server."""
     code = [file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))]
-    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith("PREFECT_"))
+    settings = sorted((name, value) for name, value in _without_secrets().items() if name.startswith("PREFECT_"))
     network = Path("/proc/self/ns/net")  # another container's loopback is not ours
     place = socket.gethostname(), os.readlink(network) if network.exists() else ""
     return hashlib.sha256(repr((sys.executable, version("prefect"), code, settings, place)).encode()).hexdigest()
@@ -181,7 +198,7 @@ def _software() -> str:
 def main(listening: socket.socket, home: Path, slot: int) -> None:
     """Keep a server for the runs that connect, until there has been none for a while, or it died under them."""
     server, idle, software = PrefectServer(home, slot=f"shared-{slot}"), idle_seconds(), _software()
-    runs = list[socket.socket]()
+    runs, handed = list[socket.socket](), list[int]()
 
     def tell(sentence: str) -> None:
         for run in tuple(runs):
@@ -191,23 +208,29 @@ def main(listening: socket.socket, home: Path, slot: int) -> None:
     server.notice = tell
     try:
         answer = {"url": server.launch().wait(), "secret": server.environment["PREFECT_API_AUTH_STRING"]}
-    except AssayError as error:
+        assert server.socket is not None
+        handed.append(server.socket.fileno())
+    except (AssayError, OSError) as error:
         answer, idle = {"error": str(error)}, 0.0
-    starts, handed = server.starts, [] if server.socket is None or "error" in answer else [server.socket.fileno()]
-    while ready := select.select([listening, *runs], [], [], None if runs else idle)[0]:
+    starts, until = server.starts, time.monotonic() + idle
+    while ready := connection.wait([listening, *runs], None if runs else max(0.0, until - time.monotonic())):
+        well = True
         for each in ready:
             if each in runs:  # it has nothing to say but that it ends
                 runs.remove(each)
                 each.close()
+                until = time.monotonic() + idle
                 continue
-            run, _ = listening.accept()
-            if len(runs) < _RUNS_AT_ONCE and server.starts == starts and _first_line(run) == software:
-                socket.send_fds(run, [b"+"], handed)
-                run.sendall(f"{json.dumps(answer)}\n".encode())
-                runs += [run] if handed else []
-            else:
-                run.close()
-        if server.starts > starts and not runs:
+            with suppress(OSError):  # who ends while it waits is missed by nobody
+                run, _ = listening.accept()
+                well = not handed or (server.starts == starts and server.answers())
+                if well and len(runs) < _RUNS_AT_ONCE and _first_line(run) == software:
+                    socket.send_fds(run, [b"+"], handed)
+                    run.sendall(f"{json.dumps(answer)}\n".encode())
+                    runs += [run] if handed else []
+                else:
+                    run.close()
+        if not runs and not (well and server.starts == starts):
             break
     listening.close()
     server.stop()

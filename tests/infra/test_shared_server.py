@@ -24,6 +24,7 @@ class Kept:
 
     made: list[Kept] = []  # noqa: RUF012
     broken = ""
+    hung = False
 
     def __init__(self, home: Path, *, slot: str) -> None:
         self.slot, self.starts, self.stopped = slot, 0, threading.Event()
@@ -41,6 +42,9 @@ class Kept:
             raise RunError(Kept.broken)
         return f"http://127.0.0.1:{self.socket.getsockname()[1]}/api"
 
+    def answers(self) -> bool:
+        return not Kept.hung
+
     def dies(self) -> None:
         self.starts += 1
         self.notice("it died")
@@ -50,12 +54,20 @@ class Kept:
         self.stopped.set()
 
 
+class LaunchedError(Exception):
+    """A run starts a server of its own."""
+
+
+def launched(server: PrefectServer) -> None:
+    raise LaunchedError(type(server).__name__)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where daemons are threads of this process, and their servers stand-ins."""
 
-    def started(home: Path, slot: int, door: Path) -> bool:
-        lock = (home / f"shared-{slot}.lock").open("w")
+    def started(home: Path, slot: int) -> bool:
+        door, lock = home / f"shared-{slot}.sock", (home / f"shared-{slot}.lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -74,8 +86,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(Kept, "made", [])
     monkeypatch.setattr(Kept, "broken", "")
+    monkeypatch.setattr(Kept, "hung", False)
     monkeypatch.setattr(shared_server, "PrefectServer", Kept)
     monkeypatch.setattr(shared_server, "_started", started)
+    monkeypatch.setattr(PrefectServer, "launch", launched)
     monkeypatch.setenv(IDLE, "0.4")
     return tmp_path
 
@@ -140,6 +154,57 @@ def test_a_server_without_runs_ends_after_the_time_that_was_asked_for(run: Calla
     assert len(Kept.made) == 2
 
 
+def test_runs_that_it_refuses_keep_no_server_alive(
+    run: Callable[[], SharedServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run().stop()
+    monkeypatch.setenv("PREFECT_SERVER_DATABASE_TIMEOUT", "7")
+    begun = time.monotonic()
+    until(lambda: (run().stop(), Kept.made[0].stopped.is_set())[1])
+    assert time.monotonic() - begun < 30
+
+
+def test_runs_that_start_at_the_same_time_share_a_server(folder: Path) -> None:
+    for at in range(20):
+        home = folder / f"{at}"
+        servers, together = [SharedServer(home) for _ in range(4)], threading.Barrier(4)
+
+        def begin(server: SharedServer, together: threading.Barrier = together) -> None:
+            together.wait()
+            server.launch().wait()
+
+        threads = [threading.Thread(target=begin, args=(server,)) for server in servers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len({server.url for server in servers}) == 1
+        for server in servers:
+            server.stop()
+
+
+def test_a_run_that_ends_while_it_waits_is_missed_by_nobody(run: Callable[[], SharedServer], folder: Path) -> None:
+    first = run()
+    for asks in (True, False):
+        with socket.socket(socket.AF_UNIX) as gone:
+            gone.connect(str(folder / "shared-0.sock"))
+            gone.sendall(f"{shared_server._software()}\n".encode() if asks else b"")
+    assert run().url == first.url
+    assert not Kept.made[0].stopped.is_set()
+
+
+def test_a_server_that_does_not_answer_is_given_to_nobody_and_ended(
+    run: Callable[[], SharedServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run()
+    monkeypatch.setattr(Kept, "hung", True)
+    with pytest.raises(LaunchedError):
+        run()  # nor is another: it starts one of its own
+    first.stop()
+    monkeypatch.setattr(Kept, "hung", False)
+    assert run().url
+
+
 def test_the_end_of_a_server_is_told_to_all_its_runs_and_no_other_run_is_given_it(
     run: Callable[[], SharedServer],
 ) -> None:
@@ -177,15 +242,35 @@ def test_only_their_owner_enters_the_folder_of_sockets_and_no_file_holds_the_sec
 def test_where_a_socket_has_no_room_a_run_has_a_server_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    launched: list[str] = []
+    monkeypatch.setattr(PrefectServer, "launch", launched)
+    with pytest.raises(LaunchedError, match="SharedServer"):
+        SharedServer(tmp_path / ("deep" * 40)).launch()
 
-    def launch(server: PrefectServer) -> PrefectServer:
-        launched.append(type(server).__name__)
-        return server
 
-    monkeypatch.setattr(PrefectServer, "launch", launch)
-    SharedServer(tmp_path / ("deep" * 40)).launch()
-    assert launched == ["SharedServer"]
+def test_a_daemon_that_cannot_live_leaves_a_run_to_a_server_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PrefectServer, "launch", launched)
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\nexit 6\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(shared_server.sys, "executable", str(broken))
+    with pytest.raises(LaunchedError):
+        SharedServer(tmp_path / "home").launch().wait()
+
+
+def test_a_folder_of_another_user_has_no_shared_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PrefectServer, "launch", launched)
+    monkeypatch.setattr(shared_server.os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(LaunchedError):
+        SharedServer(tmp_path).launch()
+
+
+def test_the_daemon_gets_no_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL_API_KEY", "sk-abcdef")
+    monkeypatch.setenv("MODEL_FOLDER", "models")
+    environment = shared_server._without_secrets()
+    assert ("MODEL_API_KEY" in environment, environment["MODEL_FOLDER"]) == (False, "models")
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [("", 300.0), ("0", 0.0), (" 20 ", 20.0)])
@@ -224,9 +309,9 @@ def test_a_daemon_and_a_server_that_are_killed_are_missed_by_nobody(
         url = server.launch().wait()
         (kept,), (daemon,) = processes("server"), processes("shared_server")
         kept.kill()
-        until(lambda: len(said) == 1 and server._answers())
+        until(lambda: len(said) == 1 and server.answers())
         daemon.kill()
-        until(lambda: len(said) == 2 and server._answers())
+        until(lambda: len(said) == 2 and server.answers())
         assert said[0] == "Prefect's server ended (code -9) and is started again; the run goes on"
         assert said[1] == "The daemon of Prefect's server was ended: this run starts the server again and goes on"
         assert server.url == url
@@ -236,7 +321,7 @@ def test_a_daemon_and_a_server_that_are_killed_are_missed_by_nobody(
     again = SharedServer(tmp_path)
     try:
         assert again.launch().wait() != url
-        assert again._answers()
+        assert again.answers()
         (daemon,) = processes("shared_server")
         assert os.getsid(daemon.pid) == daemon.pid  # no terminal's end is its own
     finally:
