@@ -35,6 +35,7 @@ from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
+from assay.tasks.ingest.rows import is_list
 from assay.tasks.reporting.numerals import p_concluded
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 
@@ -409,9 +410,7 @@ def identifiers(names: Sequence[str]) -> list[str]:
 
 
 def _field(identifier: str, file: ExportedFile, column: pa.Field, about: str) -> dict[str, Any]:
-    listed = (
-        pa.types.is_list(column.type) or pa.types.is_large_list(column.type) or pa.types.is_fixed_size_list(column.type)
-    )
+    listed = is_list(column.type)
     field = {
         "@type": "cr:Field",
         "@id": identifier,

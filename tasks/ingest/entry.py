@@ -5,7 +5,7 @@ all pieces with eight bytes a row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypedDict
 
 import numpy as np
@@ -20,13 +20,14 @@ from assay.tasks.ingest.file_search import folder_of, listing
 from assay.tasks.ingest.gold import (
     checked_scores,
     checked_tags,
+    classes_of_columns,
+    classes_of_lists,
     gold_codes,
     gold_names,
     marked,
     marks_column,
     named_labels,
     settle_classes,
-    settle_labels,
 )
 from assay.tasks.ingest.image_cells import pictures, with_form
 from assay.tasks.ingest.image_pixels import UnfitError
@@ -42,10 +43,10 @@ from assay.tasks.statistics.groups import GROUP, group_names
 class Entry:
     """Turns rows away, each once and for the first reason that is found."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, ids: pa.Array | None) -> None:
         self.rows = rows
+        self.ids = ids
         self.closed = np.zeros(len(rows.positions), dtype=bool)
-        self.ids: pa.Array | None = None
         self.rejects: list[Reject] = list(rows.rejects)
 
     def reject(self, faults: Iterable[tuple[int, str]], column: str | None) -> None:
@@ -65,9 +66,8 @@ def enter(rows: Rows, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Ta
     value where one is required, a vote outside the classes, or an image that cannot be had or differs from the others.
     """
     layout = reading.layout
-    entry = Entry(rows)
     ids = ids_of(rows, layout)
-    entry.ids = ids if layout.id is not None else None
+    entry = Entry(rows, ids if layout.id is not None else None)
     _require(entry, pc.equal(pc.fill_null(ids, ""), ""), "there is no id", layout.id)
     columns = {name: _typed(entry, name, layout) for name in layout.types.names if name != layout.id}
     codes = pa.nulls(len(entry.closed), pa.int16())
@@ -145,13 +145,13 @@ def _labels(
     """The column `labels`, where samples bear several classes; what is hidden is unknown."""
     if layout.labels is None:
         return {}
-    parsed = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
-    for position, reason, column in parsed.faults:
+    marks, faults = marked(layout.labels, [columns[name] for name in layout.labels.names], classes)
+    for position, reason, column in faults:
         entry.reject([(position, reason)], column)
     used = _shown(columns, layout)
     if used is not None:
-        parsed.marks[~pc.fill_null(used, False).to_numpy(zero_copy_only=False)] = -1
-    return {"labels": marks_column(parsed.marks)}
+        marks[~pc.fill_null(used, False).to_numpy(zero_copy_only=False)] = -1
+    return {"labels": marks_column(marks)}
 
 
 def _images(entry: Entry, reading: Reading) -> dict[str, pa.Array]:
@@ -244,16 +244,16 @@ def declared_classes(layout: Layout, settings: Source, source: str) -> tuple[str
         return ()
     given = settings.classes or layout.classes
     if layout.labels is not None and layout.labels.kind != "names":
-        return settle_labels(layout.labels, given, frozenset(), source)
-    if given is not None or (layout.label is None and layout.labels is None and not layout.votes):
-        return settle_classes(given, frozenset(), True, None, source)
-    return None
+        return classes_of_columns(layout.labels, given, source)
+    if given is None and layout.label is None and layout.labels is None and not layout.votes:
+        return settle_classes(frozenset(), True, None, source)
+    return given
 
 
 def surveyed_classes(layout: Layout, names: frozenset[str], votes: frozenset[str], source: str) -> tuple[str, ...]:
     """The classes that the surveys of all pieces, put together, show."""
     if layout.labels is not None:
-        return settle_labels(layout.labels, None, names, source)
+        return classes_of_lists(names, source)
     whole = all(name.isdecimal() for name in names)
     # votes that say 0 where ours say -1: 0 would become a class that no sample has
     if names and whole and "0" not in names and "0" in votes and "-1" not in votes:
@@ -262,7 +262,7 @@ def surveyed_classes(layout: Layout, names: frozenset[str], votes: frozenset[str
             "there and count classes from 0, or give `classes` if 0 is a class."
         )
     numeric = layout.label is None or not pa.types.is_string(layout.types.field(layout.label).type)
-    return settle_classes(None, names, numeric, max(map(int, votes), default=None), source)
+    return settle_classes(names, numeric, max(map(int, votes), default=None), source)
 
 
 def _as_read(column: pa.ChunkedArray, layout: Layout, name: str) -> pa.Array:
@@ -318,19 +318,12 @@ def chosen_by_hash(samples: pa.Table, share: float, columns: list[str]) -> pa.Ta
     return samples.filter(pa.array(hashes < share * 2.0**48)).select(columns)
 
 
-def places_of(ids: frozenset[str], pieces: list[Piece], reading: Reading, most: int = 5) -> list[tuple[str, str, int]]:
-    """Where samples with these ids stand (id, file, row), read again piece by piece; the first `most` of them."""
+def places_of(identity: str, pieces: list[Piece], reading: Reading) -> Iterator[tuple[str, int]]:
+    """Where samples with this id stand (file, row), read again piece by piece; nowhere without a column of ids."""
     name = reading.layout.id
-    places: list[tuple[str, str, int]] = []
     if name is None:
-        return places
-    for piece in pieces:
-        for span in piece.spans:
-            rows = read_span(span, reading, (name,))
-            column = pc.utf8_trim_whitespace(rows.table.column(name).combine_chunks().cast(pa.string()))
-            there = pc.is_in(column, value_set=pa.array(sorted(ids), pa.string())).to_numpy(zero_copy_only=False)
-            for at in np.flatnonzero(there).tolist():
-                places.append((column[at].as_py(), span.name, int(rows.positions[at])))
-                if len(places) == most:
-                    return places
-    return places
+        return
+    for span in (span for piece in pieces for span in piece.spans):
+        rows = read_span(span, reading, (name,))
+        for at in pc.indices_nonzero(pc.equal(ids_of(rows, reading.layout), identity)).to_pylist():
+            yield span.name, int(rows.positions[at])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Greatest
 from assay.tasks.ingest.iob import IOB2, TagError, as_iob2, letters_of
 from assay.tasks.ingest.reader_choice import LabelColumns
-from assay.tasks.ingest.rows import MISSING, shown
+from assay.tasks.ingest.rows import MISSING, is_list, shown
 
 MOST_CLASSES = 1000
 """A label with more distinct values than this is a measurement, not a class."""
@@ -32,17 +31,13 @@ def gold_names(column: pa.Array) -> frozenset[str]:
     return frozenset(_as_text(column).unique().drop_null().to_pylist())
 
 
-def settle_classes(
-    given: tuple[str, ...] | None, values: frozenset[str], numeric: bool, top_vote: int | None, source: str
-) -> tuple[str, ...]:
-    """The classes by name, in the order of their codes: as given, else whole numbers 0 to the largest, else sorted.
+def settle_classes(values: frozenset[str], numeric: bool, top_vote: int | None, source: str) -> tuple[str, ...]:
+    """The classes that labels and votes show, in the order of their codes: whole numbers 0 to the largest, else sorted.
 
-    >>> settle_classes(None, frozenset({"ham", "spam"}), False, None, "a.csv"), settle_classes(
-    ...     None, frozenset({"0", "2"}), True, None, "a.csv")
+    >>> settle_classes(frozenset({"ham", "spam"}), False, None, "a.csv"), settle_classes(
+    ...     frozenset({"0", "2"}), True, None, "a.csv")
     (('ham', 'spam'), ('0', '1', '2'))
     """
-    if given is not None:
-        return given
     numbers = [int(value) for value in values if _is_number(value)]
     if values and (not numeric or len(numbers) < len(values)) and values != {"true", "false"}:
         if top_vote is not None:
@@ -133,12 +128,8 @@ def _is_number(value: str) -> bool:
 Marks = npt.NDArray[np.int8]  # [n, k]: 1 has the class, 0 has it not, -1 unknown
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """The marks of each row, and for each row with a label that is none: its position, the reason, the column."""
-
-    marks: Marks
-    faults: tuple[tuple[int, str, str], ...] = ()
+Labelled = tuple[Marks, list[tuple[int, str, str]]]
+"""The marks of each row, and for each row with a label that is none: its position, the reason, the column."""
 
 
 def label_columns(names: tuple[str, ...], types: pa.Schema, file: str) -> LabelColumns:
@@ -163,8 +154,7 @@ def label_columns(names: tuple[str, ...], types: pa.Schema, file: str) -> LabelC
 
 
 def _is_list_of(given: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
-    lists = pa.types.is_list(given) or pa.types.is_large_list(given) or pa.types.is_fixed_size_list(given)
-    return bool(lists and test(given.value_type))
+    return is_list(given) and test(given.value_type)
 
 
 def named_labels(column: pa.Array) -> frozenset[str]:
@@ -172,22 +162,27 @@ def named_labels(column: pa.Array) -> frozenset[str]:
     return frozenset(name for name in _name_lists(column).flatten().unique().drop_null().to_pylist() if name)
 
 
-def settle_labels(
-    columns: LabelColumns, given: tuple[str, ...] | None, names: frozenset[str], source: str
-) -> tuple[str, ...]:
-    """The classes in order: as given, else the columns' names, else the names found, sorted.
+def classes_of_columns(columns: LabelColumns, given: tuple[str, ...] | None, source: str) -> tuple[str, ...]:
+    """The classes that marks are of, in order: as given, else the names of the columns, if there is one per class.
 
-    >>> settle_labels(LabelColumns(("findings",), "names"), None, frozenset({"oedema", "effusion"}), "a.csv")
+    >>> classes_of_columns(LabelColumns(("effusion", "oedema"), "columns"), None, "a.csv")
     ('effusion', 'oedema')
     """
     if columns.kind == "columns":
         if given is not None and len(given) != len(columns.names):
             raise InputError(f"{source} has {len(columns.names)} columns of labels and {len(given)} `classes`.")
         return given or columns.names
-    if given is not None:
-        return given
-    if columns.kind == "marks":
+    if given is None:
         raise InputError(f"The labels of {source} are lists of 1, 0 and -1; give `classes`, their names in order.")
+    return given
+
+
+def classes_of_lists(names: frozenset[str], source: str) -> tuple[str, ...]:
+    """The classes that lists of names hold, sorted.
+
+    >>> classes_of_lists(frozenset({"oedema", "effusion"}), "a.csv")
+    ('effusion', 'oedema')
+    """
     if not 2 <= len(names) <= MOST_CLASSES:
         raise InputError(
             f"The labels of {source} have {len(names)} different names, and 2 to {MOST_CLASSES} are expected; give "
@@ -199,7 +194,7 @@ def settle_labels(
 def marked(columns: LabelColumns, arrays: list[pa.Array], classes: tuple[str, ...]) -> Labelled:
     """The marks of all rows.
 
-    >>> marked(LabelColumns(("f",), "names"), [pa.array(["b|a", "", "c"])], ("a", "b")).marks.tolist()
+    >>> marked(LabelColumns(("f",), "names"), [pa.array(["b|a", "", "c"])], ("a", "b"))[0].tolist()
     [[1, 1], [-1, -1], [-1, -1]]
     """
     match columns.kind:
@@ -227,7 +222,7 @@ def _of_columns(names: tuple[str, ...], arrays: list[pa.Array]) -> Labelled:
         good = np.isin(values, (-1.0, 0.0, 1.0))
         marks[good, at] = values[good]
         faults += [(int(row), _mark_reason(array[int(row)].as_py()), name) for row in np.flatnonzero(~good)]
-    return Labelled(marks, tuple(faults))
+    return marks, faults
 
 
 def _of_names(name: str, array: pa.Array, classes: tuple[str, ...]) -> Labelled:
@@ -242,8 +237,8 @@ def _of_names(name: str, array: pa.Array, classes: tuple[str, ...]) -> Labelled:
     unknown = np.flatnonzero(~known & pc.fill_null(pc.not_equal(given, ""), False).to_numpy(zero_copy_only=False))
     marks[rows[unknown]] = -1
     names = listed(classes)
-    faults = ((int(rows[i]), f"label {shown(given[int(i)].as_py())} is none of {names}", name) for i in unknown)
-    return Labelled(marks, tuple(faults))
+    faults = [(int(rows[i]), f"label {shown(given[int(i)].as_py())} is none of {names}", name) for i in unknown]
+    return marks, faults
 
 
 def _of_marks(name: str, array: pa.Array, classes: int) -> Labelled:
@@ -261,7 +256,7 @@ def _of_marks(name: str, array: pa.Array, classes: int) -> Labelled:
             faults.append((row, _mark_reason(strange[0]), name))
         else:
             marks[row] = numbers
-    return Labelled(marks, tuple(faults))
+    return marks, faults
 
 
 def _mark_reason(value: object) -> str:

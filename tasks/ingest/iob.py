@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.data.schemas import WORDS
+from assay.tasks.ingest.file_search import SPLITS
 from assay.tasks.ingest.reader_choice import Columns, FileIndex, Head, Layout, ReaderChoice, Reading, Shape, Span
 from assay.tasks.ingest.record_scanner import MOST_RECORD, TextIndex, require_record
 from assay.tasks.ingest.rows import Reject, Rows, shown
@@ -109,11 +110,7 @@ TOKENS, TAGS, SPLIT, DOCUMENT_COLUMN = "tokens", "tags", "split", "document"
 _MARK_EVERY = 16  # sentences, at least, between two places at which a piece may begin
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")  # after line feeds only: whatever else might break a line is in a word
 _BLANKS = re.compile(r"[ \t]+")
-_PARTS = {
-    "train": ("train", "training"),
-    "valid": ("dev", "devel", "development", "valid", "validation", "val"),
-    "test": ("test", "testing"),
-}
+_PARTS = SPLITS | {"devel": "valid", "development": "valid"}  # the part that a word in a file's name says
 
 Places = tuple[int, int]
 """The column of the word and that of the tag, counted from 1, or from the end with a minus."""
@@ -199,9 +196,8 @@ def split_of(name: str) -> str | None:
     >>> [split_of(name) for name in ("BC5CDR-chem-IOB_devel.tsv.gz", "train/a.txt", "latest.iob")]
     ['valid', 'train', None]
     """
-    words = set(re.split(r"[^a-z]+", name.lower()))
-    parts = [part for part, names in _PARTS.items() if words & set(names)]
-    return parts[0] if len(parts) == 1 else None
+    parts = {_PARTS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in _PARTS}
+    return parts.pop() if len(parts) == 1 else None
 
 
 def _cells(sentence: Lines, columns: Places) -> tuple[list[tuple[str, str]], int]:

@@ -51,11 +51,11 @@ def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
     settings = source.settings
     if given is not None:
         types = pa.schema([(field.name, plain_type(field.type)) for field in given.schema])
-        return _assign(settings, types, source.label, {}, given.schema.metadata)
+        return _assign(settings, types, source.label, {}, given.schema.metadata or {})
     reader = READERS.named(source.files[0].format, settings)
     with parsing(source.label, reader.word):
         types, heads = reader.columns(source.files, settings)
-    return _assign(settings, types, source.files[0].name, heads, None)
+    return _assign(settings, types, source.files[0].name, heads, {})
 
 
 @dataclass(frozen=True)
@@ -101,21 +101,20 @@ def _named(settings: Source, names: Sequence[str], metadata: Mapping[bytes, byte
 
 
 def _assign(
-    settings: Source, types: pa.Schema, name: str, heads: dict[str, Head], metadata: dict[bytes, bytes] | None
+    settings: Source, types: pa.Schema, name: str, heads: dict[str, Head], metadata: Mapping[bytes, bytes]
 ) -> Layout:
     """Every setting that names a column, checked against the columns there are."""
-    schema_metadata = metadata or {}
-    named = _named(settings, types.names, schema_metadata)
+    named = _named(settings, types.names, metadata)
     identity, label, split = named.id, named.label, named.split
     _require_named(settings, named, types.names, name)
-    image = _image_column(settings, named, types, schema_metadata, name)
+    image = _image_column(settings, named, types, metadata, name)
     group = settings.group  # no feature, unless it is named among them: a patient's number says nothing of another
     rest = [column for column in types.names if column not in (*named.read, *named.unread, group)]
     truths = (settings.tags and settings.tokens, settings.tags, settings.score)
     kept = list(dict.fromkeys([*(settings.features or ()), *filter(None, (split, *truths))]))
     tagged, score = _tagged(settings, types, name), _score(settings, types, name)
     votes: list[str] = []
-    if settings.dataset is not None and schema_metadata.get(b"holds") == b"votes":
+    if settings.dataset is not None and metadata.get(b"holds") == b"votes":
         votes = [column for column in rest if column not in kept and pa.types.is_int8(types.field(column).type)]
     elif settings.votes is not None:
         votes = [column for column in rest if column not in kept]
@@ -145,7 +144,7 @@ def _assign(
         delimiter=settings.delimiter,
         closed=closed,
         heads=heads,
-        classes=tuple(json.loads(schema_metadata[b"classes"])) if b"classes" in schema_metadata else None,
+        classes=tuple(json.loads(metadata[b"classes"])) if b"classes" in metadata else None,
         image=image,
         labels=labels,
         iob_columns=settings.iob_columns,

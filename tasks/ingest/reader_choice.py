@@ -267,7 +267,8 @@ def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[s
             raise InputError(f"{file.name} has {what} {files[0].name} {has}; the files of a source share one header.")
 
 
-_ROW = 1024  # bytes that a row of a format of one's own is taken to have, where pieces are planned
+ROW_BYTES = 1024
+"""So many bytes a row is taken to have where pieces are planned and only the number of rows is known."""
 
 
 def table_reader(
@@ -289,7 +290,7 @@ def table_reader(
 
     def index(file: SourceFile, _: Layout) -> FileIndex:
         count = rows(file.url)
-        return FileIndex(file.name, file.format, count, count * _ROW)
+        return FileIndex(file.name, file.format, count, count * ROW_BYTES)
 
     def read_rows(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
         table = read(reading.urls[span.name], span.start, span.stop)

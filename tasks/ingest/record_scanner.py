@@ -236,12 +236,10 @@ def index_records(
         sizes = np.diff(np.concatenate([np.array(last[:1], np.int64), starts]), append=scanner.offset)
         longest = int(sizes.argmax())
         require_record(int(sizes[longest]), file_name, last[1] if longest == 0 else int(lines[longest - 1]))
-        last = (
-            (int(starts[-1]), int(lines[-1])) if len(starts) else last
-        )  # the record that goes on behind what was read
-        if len(starts) and int(starts[-1]) == scanner.offset:
-            pending = (int(starts[-1]), int(lines[-1]))
-            starts, lines = starts[:-1], lines[:-1]
+        if len(starts):
+            last = (int(starts[-1]), int(lines[-1]))  # the record that goes on behind what was read
+            if last[0] == scanner.offset:
+                pending, starts, lines = last, starts[:-1], lines[:-1]
         step = max(1, len(starts) // marks_per_chunk)
         numbers = count + np.arange(0, len(starts), step, dtype=np.int64)
         marks.append(np.stack([numbers, starts[::step], lines[::step]], axis=1))
@@ -264,8 +262,7 @@ def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offse
     """
     scanner = RecordScanner(delimiter, line=line)
     starts, lines = scanner.feed(data)
-    starts = np.concatenate([np.zeros(1, np.int64), starts])
-    lines = np.concatenate([np.array([line], np.int64), lines])
+    starts, lines = np.insert(starts, 0, 0), np.insert(lines, 0, line)
     there = starts < len(data)
     starts, lines = starts[there], lines[there]
     first = np.frombuffer(data, dtype=np.uint8)[starts]

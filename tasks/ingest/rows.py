@@ -183,6 +183,11 @@ def plain_type(given: pa.DataType) -> pa.DataType:
     return given
 
 
+def is_list(dtype: pa.DataType) -> bool:
+    """Whether cells of this type are lists, however Arrow stores them."""
+    return bool(pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype))
+
+
 def shown(value: object) -> str:
     """A value as a reason quotes it: short, on one line.
 
@@ -260,7 +265,7 @@ def require_parting(types: pa.Schema, column: str, setting: str, file: str) -> N
 def _is_known(dtype: pa.DataType, depth: int) -> bool:
     if depth > MOST_DEPTH:
         return False
-    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
+    if is_list(dtype):
         return _is_known(dtype.value_type, depth + 1)
     if pa.types.is_struct(dtype):
         return dtype.num_fields > 0 and all(_is_known(field.type, depth + 1) for field in dtype)

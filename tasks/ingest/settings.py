@@ -243,9 +243,7 @@ class Source(Settings):
     """Columns in which a missing value (null, NaN, empty cell) rejects the row."""
     split: str | None = None
     """The column with the part that a sample belongs to (train, valid, test)."""
-    group: str | None = Field(
-        default=None, min_length=1, examples=["patient"], exclude_if=lambda column: column is None
-    )
+    group: str | None = Field(default=None, min_length=1, examples=["patient"], exclude_if=_is_left_out)
     """The column of what is independent: the patient, the document, the site. Hold-outs never part a group; intervals
     and tests count groups. No value is a group of its own."""
     gold: PeoplesGold | None = Field(default=None, examples=["answers.json"], exclude_if=_is_left_out)

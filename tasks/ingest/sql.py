@@ -25,7 +25,16 @@ from assay.infra.errors import InputError, install_command
 from assay.infra.masking import register, register_address
 from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import SECRET_OPTION, ended_after, value_from
-from assay.tasks.ingest.reader_choice import Columns, FileIndex, Layout, ReaderChoice, Reading, Span, unknown_column
+from assay.tasks.ingest.reader_choice import (
+    ROW_BYTES,
+    Columns,
+    FileIndex,
+    Layout,
+    ReaderChoice,
+    Reading,
+    Span,
+    unknown_column,
+)
 from assay.tasks.ingest.record_scanner import require_columns
 from assay.tasks.ingest.rows import NOUNS, TYPES, Reject, Rows, cast_text, plain_type, shown
 from assay.tasks.ingest.settings import Source
@@ -171,7 +180,6 @@ def _sentence(error: Exception, url: URL, name: str) -> str:
     return f"{name} (sql) does not answer the query: {first}."
 
 
-_ROW = 1024  # bytes that a row is taken to have, where pieces are planned
 _CHUNK = 10_000
 _BUFFER = 1_000
 _KINDS: tuple[tuple[tuple[type, ...], pa.DataType], ...] = (
@@ -203,7 +211,7 @@ def sql_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
 def index_sql(file: SourceFile, layout: Layout) -> FileIndex:
     """The rows are counted by the database."""
     rows = _count(file, _settings(layout.source))
-    return FileIndex(file.name, file.format, rows, rows * _ROW)
+    return FileIndex(file.name, file.format, rows, rows * ROW_BYTES)
 
 
 def read_sql(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
@@ -363,7 +371,7 @@ SQL = ReaderChoice(
         database_at,
         names_of_databases,
         hash_of_rows,
-        lambda file, settings: _count(file, settings) * _ROW,
+        lambda file, settings: _count(file, settings) * ROW_BYTES,
         lambda files, settings: f"{files[0].name}, ordered by {settings.id}",
     ),
 )

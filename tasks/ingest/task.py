@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -219,7 +220,7 @@ def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece]
     if not repeated:
         return
     name = repeated[0]
-    places = [f"{file} row {row}" for _, file, row in places_of(frozenset([name]), pieces, reading)]
+    places = [f"{file} row {row}" for file, row in islice(places_of(name, pieces, reading), 5)]
     where = f" ({', '.join(places)})" if places else ""
     raise InputError(
         f"{source} has {counts[name]} samples named {name!r}{where}; an id names one sample, so correct them, or say "
@@ -233,11 +234,9 @@ def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, 
     votes, image = reading.layout.votes, reading.layout.image
     extents = COLUMNS[1:] if image is not None else ()
     columns = ["id", "gold", *votes, *extents]
-    if share == 1.0:
-        table = collect(samples, columns)
-    else:
-        drawn = map_partitions(chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=columns)
-        table = collect(drawn, columns)
+    if share < 1.0:
+        samples = map_partitions(chosen_by_hash, samples, into=Samples, name="drawn", share=share, columns=columns)
+    table = collect(samples, columns)
     last = max(len(classes) - 1, 0)  # tags and scores are of no class: every gold is null
     results = [expectations.check_contract(table.select(["id", "gold"]), "samples", {"last_class": last})]
     if votes:

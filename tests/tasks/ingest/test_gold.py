@@ -75,11 +75,8 @@ def test_columns_that_cannot_be_labels_are_refused(read: Reader, tmp_path: Path)
 def test_names_come_back_from_their_marks(rows: list[set[str] | None]) -> None:
     column = pa.array([None if row is None else sorted(row) for row in rows], pa.list_(pa.string()))
     classes = tuple("abcde")
-    found = marked(LabelColumns(("f",), "names"), [column], classes)
-    assert found.faults == ()
-    back = [
-        None if -1 in row else {classes[i] for i in np.flatnonzero(row)}
-        for row in marks_column(found.marks).to_pylist()
-    ]
+    marks, faults = marked(LabelColumns(("f",), "names"), [column], classes)
+    assert faults == []
+    back = [None if -1 in row else {classes[i] for i in np.flatnonzero(row)} for row in marks_column(marks).to_pylist()]
     assert back == rows
     assert named_labels(column) == frozenset().union(*(row for row in rows if row))
