@@ -17,7 +17,7 @@ import numpy.typing as npt
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.resampling import (
-    RESAMPLES,
+    LEVEL,
     Array,
     Interval,
     bca_interval,
@@ -61,15 +61,14 @@ def calibration_error(
     # The bin of each sample: by the middle of its ties' ranks, empty ones left out.
     _, where, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle = (2 * np.cumsum(counts) - counts)[where]  # twice the rank of the middle of the ties
-    places = middle * bins // (2 * max(len(scores), 1))
-    places = np.asarray(np.unique(places, return_inverse=True)[1], dtype=np.int64)
+    places = codes_of(middle * bins // (2 * len(scores)))
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
     sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
     return gap_interval(gaps.reshape(groups_there, count), sizes, generator)
 
 
-def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator, level: float = 0.95) -> CalibrationError:
+def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> CalibrationError:
     """`calibration_error` of the sums of right − confidence by group and bin [G, b], and of the groups' sizes [G].
 
     A mean of absolute values is too large by what chance adds: a calibrated score of 180 samples shows some 8 %. What a
@@ -86,11 +85,11 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator, leve
     plain = float(np.abs(gap).sum())
     if groups_there < 2:
         return CalibrationError(plain, float("nan"), float("nan"), float("nan"))
-    drawn = replicates(binned, groups_there, generator, RESAMPLES)
+    drawn = replicates(binned, groups_there, generator)
     spread = drawn.std(axis=0)
     value = float(_less_chance(gap, spread))
     moved, most = (
-        float(np.quantile(sums, (1 + level) / 2))
+        float(np.quantile(sums, (1 + LEVEL) / 2))
         for sums in (np.abs(drawn - gap).sum(axis=1), _less_chance(drawn, spread))
     )
     low, high = max(0.0, plain - moved), min(1.0, most)

@@ -45,11 +45,10 @@ class ClassCounts:
 
     def recall(self, code: int, level: float = 0.95) -> Proportion:
         """The share of the samples of one class that are right."""
-        groups = np.arange(len(self.right)) if self.grouped else None
-        if groups is None:
+        if not self.grouped:
             return proportion_of(self.right[:, code].sum(), self.samples[:, code].sum(), level)
         there = self.samples[:, code] > 0
-        return proportion_of(self.right[there, code], self.samples[there, code], level, groups[there])
+        return proportion_of(self.right[there, code], self.samples[there, code], level, np.flatnonzero(there))
 
     @property
     def present(self) -> list[int]:
@@ -123,7 +122,7 @@ def mover(
     return middle, middle - below, middle + above
 
 
-def weighted_recall(counts: ClassCounts, weights: npt.NDArray[np.float64], level: float = 0.95) -> Proportion:
+def weighted_recall(counts: ClassCounts, weights: npt.NDArray[np.float64]) -> Proportion:
     """Σ w·recall over the classes that have samples, with the interval that the recalls' own come to (MOVER).
 
     >>> counts = ClassCounts(np.array([[90, 2]]), np.array([[100, 10]]))
@@ -131,7 +130,7 @@ def weighted_recall(counts: ClassCounts, weights: npt.NDArray[np.float64], level
     >>> round(balanced.value, 2), round(balanced.low, 2), round(balanced.high, 2)
     (0.55, 0.47, 0.71)
     """
-    recalls = [counts.recall(code, level) for code in counts.present]
+    recalls = [counts.recall(code) for code in counts.present]
     if not recalls:
         return NOTHING
     return Proportion(*mover(weights, recalls, counts.correlation()), sum(recall.n for recall in recalls))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import Effective, codes_of, sums_by_cluster
 from assay.tasks.statistics.proportions import wilson_of
-from assay.tasks.statistics.resampling import Array, critical_value
+from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
 Said = Truth | npt.NDArray[np.bool_]
@@ -176,11 +176,14 @@ def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proporti
     >>> round(majority_rate(np.repeat([0, 1], [304, 75]), 2).value, 3)
     0.802
     """
+    return proportion(truth == most_frequent(truth, classes), truth >= 0, groups=groups)
+
+
+def most_frequent(truth: Truth, classes: int) -> npt.NDArray[np.int64]:
+    """The most frequent class [], or each label's more frequent value [k]; some of the truth is known."""
     if truth.ndim == 2:
-        often = (truth == 1).sum(axis=0) * 2 >= (truth >= 0).sum(axis=0)
-        return proportion(truth == often, truth >= 0, groups=groups)
-    most = int(np.bincount(truth[truth >= 0], minlength=classes).argmax())
-    return proportion(truth == most, truth >= 0, groups=groups)
+        return np.asarray((truth == 1).sum(axis=0) * 2 >= (truth >= 0).sum(axis=0), np.int64)
+    return np.asarray(np.bincount(truth[truth >= 0], minlength=classes).argmax(), np.int64)
 
 
 def fooling_rate(before: Said, after: Said, groups: Groups = None) -> Proportion:
@@ -193,7 +196,7 @@ def fooling_rate(before: Said, after: Said, groups: Groups = None) -> Proportion
     return proportion(before != after, groups=groups)
 
 
-def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Proportion:
+def prediction_entropy(answers: Said, classes: int) -> Proportion:
     """The entropy of the distribution of answers in bits, 0 for one answer; several labels: per label, then the mean.
 
     The interval is by the delta method; where only one answer occurs, its upper end is the entropy with as much of the
@@ -213,9 +216,9 @@ def prediction_entropy(answers: Said, classes: int, level: float = 0.95) -> Prop
     for label, column in enumerate(columns.T):
         surprise[:, label] = -np.log2(np.bincount(column, minlength=possible)[column] / n)
     per_sample = surprise.mean(axis=1)
-    value, half = float(per_sample.mean()), float(-ndtri((1 - level) / 2) * per_sample.std() / np.sqrt(n))
+    value, half = float(per_sample.mean()), float(-ndtri((1 - LEVEL) / 2) * per_sample.std() / np.sqrt(n))
     if value == 0.0:
-        rest = 1 - wilson_of(n, n, level)[0]
+        rest = 1 - wilson_of(n, n)[0]
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
     return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)
@@ -264,7 +267,7 @@ def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:
     known = truth >= 0
     if not known.any():
         return False
-    most = int(np.bincount(truth[known].astype(np.int64), minlength=classes).argmax())
+    most = int(most_frequent(truth, classes))
     by_class = [recall.value for recall in recalls(answers, truth, classes)]
     others = [value for at, value in enumerate(by_class) if at != most and value is not None]
     right, constant = accuracy(answers, truth), majority_rate(truth, classes)
@@ -321,7 +324,7 @@ def joint_level(covariance: Array, level: float = 0.95) -> float:
 
 
 def extreme_share(
-    cells: Sequence[tuple[npt.ArrayLike, Bools]], which: Extreme, groups: Groups = None, level: float = 0.95
+    cells: Sequence[tuple[npt.ArrayLike, Bools]], which: Extreme, groups: Groups = None
 ) -> tuple[int, Proportion] | None:
     """Which of several shares of the same samples lies `lowest` (or `highest`), and that share with an interval that
     holds for whichever had been named. A cell is hits and what is known, [n] or [n, labels]; None where none is known.
@@ -343,4 +346,4 @@ def extreme_share(
         codes = codes_of(groups)
         influence = np.column_stack([np.bincount(codes, column) for column in influence.T])
     hits, known = cells[named]
-    return named, proportion(hits, known, joint_level(influence.T @ influence, level), groups)
+    return named, proportion(hits, known, joint_level(influence.T @ influence), groups)

@@ -29,6 +29,7 @@ from assay.tasks.statistics.classification import (
     accuracy,
     answer_name,
     majority_rate,
+    most_frequent,
     one_answer,
     prediction_entropy,
     proportion,
@@ -152,15 +153,11 @@ def above_constant_of(answers: Said, truth: Truth, classes: int, groups: Groups)
     known = truth >= 0
     if not known.any():
         return None
+    ours, theirs = (answers == truth) & known, (truth == most_frequent(truth, classes)) & known
     if truth.ndim == 2:
-        often = (truth == 1).sum(axis=0) * 2 >= known.sum(axis=0)
-        ours, theirs = (
-            ((said == truth) & known).sum(axis=1) for said in (answers, np.broadcast_to(often, truth.shape))
-        )
+        ours, theirs = ours.sum(axis=1), theirs.sum(axis=1)
         return compared_shares(ours > theirs, theirs > ours, groups)
-    most = int(np.bincount(truth[known], minlength=classes).argmax())
-    inside = None if groups is None else groups[known]
-    return compared_shares((answers == truth)[known], (truth == most)[known], inside)
+    return compared_shares(ours[known], theirs[known], None if groups is None else groups[known])
 
 
 def _verdict(alone: OneAnswer, classes: Sequence[str]) -> str:

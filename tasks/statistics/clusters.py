@@ -155,7 +155,7 @@ def counted_share(metric: str, right: npt.ArrayLike, sizes: npt.ArrayLike, group
     return replace(plain, low=low, high=high)
 
 
-def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[float, float]:
     """Wilson's interval of a share of clustered samples, of as many as count (Korn and Graubard 1998).
 
     One cluster says nothing: [0, 1].
@@ -165,8 +165,8 @@ def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike, level: float 
     (0.657, 0.825)
     """
     right = np.asarray(hits, dtype=np.float64)
-    counted = effective_size(right, clusters).counted(level)
-    return wilson_of(float(right.mean()) * counted if counted else 0.0, counted, level)
+    counted = effective_size(right, clusters).counted()
+    return wilson_of(float(right.mean()) * counted if counted else 0.0, counted)
 
 
 def share_by(

@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.resampling import LEVEL, multinomial_draws
+
 Counts = npt.NDArray[np.int64]
 """Per sentence [n, 3] (or per group of sentences): entities found, entities named, entities there are."""
 
@@ -100,14 +102,8 @@ def resampled(counts: Sequence[Counts], generator: np.random.Generator, resample
         return [np.zeros((0, 3), dtype=np.int64) for _ in counts]
     rows, times = np.unique(together, axis=0, return_counts=True)
     n = len(together)
-    block = max(1, 4_000_000 // len(rows))
     whole = rows.astype(np.float64)  # integers below 2⁵³: their sums are exact
-    sums = np.concatenate(
-        [
-            generator.multinomial(n, times / n, size=min(block, resamples - start)).astype(np.float64) @ whole
-            for start in range(0, resamples, block)
-        ]
-    )
+    sums = np.concatenate([drawn @ whole for drawn in multinomial_draws(n, times / n, resamples, generator)])
     return [sums[:, 3 * at : 3 * at + 3].astype(np.int64) for at in range(len(counts))]
 
 
@@ -120,12 +116,12 @@ def informative_sentences(counts: Counts) -> int:
     return int(counts.any(axis=1).sum())
 
 
-def percentiles(values: npt.NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+def percentiles(values: npt.NDArray[np.float64]) -> tuple[float, float]:
     """The percentile interval of bootstrap values; those that are undefined in a resample are left out."""
     known = values[np.isfinite(values)]
     if not len(known):
         return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 

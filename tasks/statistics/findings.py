@@ -291,8 +291,6 @@ def findings_from(table: pa.Table) -> list[Finding]:
 
 def findings_of(store: Store, record: RunRecord) -> list[Finding]:
     """The findings of a run."""
-    import pyarrow as pa
-
     from assay.infra.storage.parquet import read_parquet
 
     try:

@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
-from assay.tasks.statistics.resampling import LEVEL, bca_interval, expanded, pooled, ratio_of
+from assay.tasks.statistics.resampling import LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
 
-_CELLS = 4_000_000  # resampled counts in memory at a time
 _EXACT = 50  # pairs up to which Wilcoxon's test counts all signs
 _DISCORDANT = 25  # clusters that differ, from which Student's t is good enough
 _HALVINGS = 60
@@ -244,11 +243,7 @@ def compared_shares(
 
 
 def bootstrap_difference(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    generator: np.random.Generator,
-    resamples: int = 10_000,
-    level: float = 0.95,
+    first: npt.ArrayLike, second: npt.ArrayLike, generator: np.random.Generator, resamples: int = 10_000
 ) -> Difference:
     """The mean of first − second and its percentile bootstrap interval over resampled pairs.
 
@@ -263,14 +258,10 @@ def bootstrap_difference(
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
     values, counts = np.unique(ours - theirs, return_counts=True)
-    block = max(1, _CELLS // len(values))
-    means = [
-        generator.multinomial(n, counts / n, size=min(block, resamples - start)) @ values / n
-        for start in range(0, resamples, block)
-    ]
-    tail = (1 - level) / 2
+    means = [drawn @ values / n for drawn in multinomial_draws(n, counts / n, resamples, generator)]
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
-    return Difference(float(counts @ values / n), float(low), float(high), n, level)
+    return Difference(float(counts @ values / n), float(low), float(high), n, LEVEL)
 
 
 def mean_difference_by_cluster(

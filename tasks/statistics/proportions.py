@@ -73,8 +73,8 @@ def unvaried(value: float, n: int, level: float = 0.95) -> tuple[float, float]:
     return max(-1.0, middle - exceptions), min(1.0, middle + exceptions)
 
 
-def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike, z: float = PAPER_Z) -> Bands:
-    """acc ± z·sqrt(acc(1 − acc)/|Y|), the band of Figure 2 (90 %), kept within [0, 1]; [0, 1] where n = 0.
+def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike) -> Bands:
+    """acc ± 1.64·sqrt(acc(1 − acc)/|Y|), the band of Figure 2 (90 %), kept within [0, 1]; [0, 1] where n = 0.
 
     >>> low, high = normal_band([80], [100])
     >>> low.round(4).tolist(), high.round(4).tolist()
@@ -83,7 +83,7 @@ def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike, z: float = PAPER_Z) -> Ba
     won, counts = _counts(hits, n)
     trials = np.where(counts > 0, counts, 1)
     accuracy = won / trials
-    half = z * np.sqrt(accuracy * (1 - accuracy) / trials)
+    half = PAPER_Z * np.sqrt(accuracy * (1 - accuracy) / trials)
     low, high = np.clip(accuracy - half, 0, 1), np.clip(accuracy + half, 0, 1)
     return Bands(np.where(counts > 0, low, 0.0), np.where(counts > 0, high, 1.0))
 

@@ -6,7 +6,7 @@ are resampled alike, and several of them on the same groups, which is what pairs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ def pooled(codes: npt.NDArray[np.int64], blocks: int = BLOCKS) -> npt.NDArray[np
     return np.asarray(np.unique(codes % blocks, return_inverse=True)[1], dtype=np.int64)
 
 
-def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95) -> Interval:
+def jackknife_interval(value: float, without: npt.ArrayLike) -> Interval:
     """A statistic with its interval from what it is without each part of the groups (`pooled` makes a hundred).
 
     >>> numbers = np.arange(50.0)
@@ -58,20 +58,21 @@ def jackknife_interval(value: float, without: npt.ArrayLike, level: float = 0.95
     if count < 2 or np.isnan(value):
         return Interval(value, float("nan"), float("nan"))
     spread = float(np.sqrt((count - 1) / count * ((each - each.mean()) ** 2).sum()))
-    half = -float(stdtrit(count - 1, (1 - level) / 2)) * spread
+    half = -float(stdtrit(count - 1, (1 - LEVEL) / 2)) * spread
     return Interval(value, value - half, value + half)
+
+
+def multinomial_draws(n: int, chances: Array, resamples: int, generator: np.random.Generator) -> Iterator[Array]:
+    """How often each kind stands in resamples of n, [b, kinds] at a time, as many as fit into memory."""
+    block = max(1, _CELLS // len(chances))
+    for start in range(0, resamples, block):
+        yield generator.multinomial(n, chances, min(block, resamples - start)).astype(np.float64)
 
 
 def replicates(statistic: Statistic, groups: int, generator: np.random.Generator, resamples: int = RESAMPLES) -> Array:
     """The statistic over resamples of the groups, drawn with replacement."""
-    block = max(1, _CELLS // max(groups, 1))
-    parts = [
-        statistic(
-            generator.multinomial(groups, np.full(groups, 1 / groups), min(block, resamples - start)).astype(np.float64)
-        )
-        for start in range(0, resamples, block)
-    ]
-    return np.concatenate(parts)
+    equal = np.full(groups, 1 / groups)
+    return np.concatenate([statistic(drawn) for drawn in multinomial_draws(groups, equal, resamples, generator)])
 
 
 def bca_interval(
@@ -98,7 +99,6 @@ def bca_interval_of_sums(
     sums: Array,
     times: npt.NDArray[np.int64],
     generator: np.random.Generator,
-    level: float = 0.95,
     resamples: int = RESAMPLES,
 ) -> Interval:
     """As `bca_interval`, where many groups are alike: what one of each kind adds [P, c], and how many there are [P].
@@ -115,12 +115,8 @@ def bca_interval_of_sums(
     value = float(statistic(whole[None])[0]) if groups else float("nan")
     if groups < 2 or not np.isfinite(value):
         return Interval(value, float("nan"), float("nan"))
-    block = max(1, _CELLS // len(times))
-    drawn = [
-        statistic(generator.multinomial(groups, times / groups, min(block, resamples - start)) @ sums)
-        for start in range(0, resamples, block)
-    ]
-    return _corrected(value, np.concatenate(drawn), lambda: _acceleration(statistic(whole - sums), times), level)
+    drawn = [statistic(counts @ sums) for counts in multinomial_draws(groups, times / groups, resamples, generator)]
+    return _corrected(value, np.concatenate(drawn), lambda: _acceleration(statistic(whole - sums), times), LEVEL)
 
 
 def expanded(groups: int, level: float = 0.95) -> float:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.tasks.statistics.resampling import LEVEL
+
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
@@ -139,9 +141,7 @@ class Drawn:
         return min(1.0, max(0.0, together / spread)) if spread > 0 else 0.0
 
 
-def labelled_share(
-    ratios: Sequence[Ratio], drawn: Drawn, *, tuned: bool = True, level: float = 0.95
-) -> LabelledShare | None:
+def labelled_share(ratios: Sequence[Ratio], drawn: Drawn, *, tuned: bool = True) -> LabelledShare | None:
     """The mean of one or several shares over all N samples; None where no labelled sample is a case of one of them.
 
     The interval is Wilson's for as many random labels as are as uncertain, by Student's t on n less the number of
@@ -167,7 +167,7 @@ def labelled_share(
         inside = min(1 - 0.5 / n, max(0.5 / n, value))
         left = values - tuning * expected[drawn.at]
         effective = inside * (1 - inside) / float(drawn.scale @ drawn.cautious_spread(left))
-    z = float(stdtrit(max(1, n - len(weights)), (1 - level) / 2)) ** 2 / effective
+    z = float(stdtrit(max(1, n - len(weights)), (1 - LEVEL) / 2)) ** 2 / effective
     middle, half = value + z / 2, math.sqrt(z * value * (1 - value) + z * z / 4)
     low, high = (middle - half) / (1 + z), (middle + half) / (1 + z)
     worth = 1 / (1 / effective + 1 / (fewest * len(drawn.strata)))

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 8192  # rows whose votes are looked at together; far below 2**24, so float32 products are exact
 _MOST_CELLS = 4096  # of which a dense matrix of counts is made; beyond, only pairs that occur are
-_WHOLE_CELLS = (
-    1024  # up to so many the whole symmetric matrix is counted; beyond, its upper half, which is large enough
-)
+_WHOLE_CELLS = 1024  # up to so many the whole symmetric matrix is counted; beyond, its upper half alone
 _CELLS = 512  # multiplied with all others at a time: a sparse product takes three times the place of a dense one
 _DENSE_PER_SPARSE = 400  # products that a dense matrix product does while a sparse one does one: some 300 to 500
 _SPARSE_PRODUCTS = 4e6  # of which a block of rows has no more, where only pairs that occur are kept
