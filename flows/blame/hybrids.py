@@ -154,7 +154,7 @@ class Hybrids:
         record: RunRecord = replace(run.record, outcomes=list(outcomes_in(kinds, ground)))
         measured = [table for result in ground.results.values() for table in result.findings]
         rows = [row for table in measured for row in findings_from(collect(table, Findings.schema.names))]
-        finding = next((row for row in rows if (row.metric, row.of, row.group, row.subject) == self.finding), None)
+        finding = next((row for row in rows if row.key == self.finding), None)
         if finding is None or finding.value is None:
             raise InputError(f"A hybrid of the two runs has no {self.finding[0]}: name another one with --finding.")
         sampled = KeptOutcomes(self.store, record, kinds).of(finding)

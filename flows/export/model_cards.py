@@ -9,12 +9,14 @@ often it is right.
 from __future__ import annotations
 
 import json
-import math
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
+
+from toolz import groupby
 
 from assay import __version__
 from assay.flows.audits.table import KINDS
@@ -25,7 +27,7 @@ from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
-from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting import numerals
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.subjects.trained import CARD, WEIGHTS
 
@@ -46,10 +48,9 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
     """Writes the cards, whole or not at all; returns a sentence on them."""
     require_new(target)
     given = {str(subject["name"]): subject for subject in subjects_in(record.settings)}
-    measured: dict[str, list[Finding]] = {}
-    for finding in findings_of(store, record):
-        if _made_of(finding.subject, given) and finding.value is not None and math.isfinite(finding.value):
-            measured.setdefault(finding.subject, []).append(finding)
+    known = [each for each in findings_of(store, record) if numerals.measured(each.value)]
+    of_models = [finding for finding in known if _made_of(finding.subject, given)]
+    measured: dict[str, list[Finding]] = groupby(attrgetter("subject"), of_models)
     if not measured:
         raise InputError(f"Run {record.id} measured no model: its pipeline has no subject.")
     tasks = {}
@@ -64,7 +65,7 @@ def export_model_cards(store: Store, record: RunRecord, form: str, target: Path)
             folder = draft / re.sub(r"[^\w.+=-]", "_", model)
             folder.mkdir()
             (folder / "README.md").write_text(model_card(record, model, tasks[model], findings), encoding="utf-8")
-    return f"{target}: {plural(len(measured), 'model card')} of run {record.id}: {', '.join(measured)}"
+    return f"{target}: {numerals.plural(len(measured), 'model card')} of run {record.id}: {', '.join(measured)}"
 
 
 def _made_of(model: str, given: Iterable[str]) -> str:

@@ -206,7 +206,7 @@ def tested_changes(compared: Sequence[Change]) -> list[tuple[Change, float, floa
     correction among all of them.
     """
     tested = [(each, each.difference.p) for each in compared if each.difference and not each.difference.identical]
-    held = adjusted([p for _, p in tested], "holm")
+    held = adjusted([p for _, p in tested])
     return [(change, p, corrected) for (change, p), corrected in zip(tested, held, strict=True)]
 
 

@@ -5,6 +5,7 @@ at next, from the findings of the run and those of the run that it is held again
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from assay.flows.audits.table import AnyKind
 from assay.flows.report.comparison import Change, KeptOutcomes, difference_between, finding_changes, tested_changes
@@ -70,9 +71,8 @@ def scorecard_changes(
     except InputError:
         return []
     pairs = {finding.key: finding for finding in answers_of(findings) if finding.key in old}
-    compared = finding_changes(
-        [old[key] for key in pairs], list(pairs.values()), lambda was, new: difference_between(earlier, later, was, new)
-    )
+    differ = partial(difference_between, earlier, later)
+    compared = finding_changes([old[key] for key in pairs], list(pairs.values()), differ)
     moved = [change for change, _, held in tested_changes(compared) if held <= _LEVEL]
     return sorted(moved, key=lambda change: gain_of(change, kinds))
 

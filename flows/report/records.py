@@ -148,9 +148,7 @@ def tables_of(store: Store, record: RunRecord, kind: str) -> list[pa.Table]:
 
 def read_table(store: Store, artifact: Artifact[Any]) -> pa.Table:
     """The whole table behind a handle, in sample order."""
-    import pyarrow as pa
-
-    parts: list[Any] = list(parts_of(store, artifact))
+    parts = list(parts_of(store, artifact))
     return pa.concat_tables(parts) if parts else pa.table({})
 
 

@@ -15,13 +15,13 @@ from assay.flows.report.scorecard import (
     clean,
     constant_of,
     corrupted,
+    eps_text,
     hardest,
     is_beaten,
     overfitted,
     subjects_of,
     worst_class,
 )
-from assay.tasks.attacks.settings import norm_and_slice
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
@@ -172,7 +172,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     best = highest(attacked(findings, name, left) for name in _copies(findings, base))
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""
     success = _success(findings, base)
-    if at := norm_and_slice(left.group)[1].eps_text:
+    if at := eps_text(left):
         beyond = _by_chance(findings, left)
         text = f"At ε = {at} the strongest attack leaves {base} right on {_share(left)}{beyond}{kept}."
     elif left.stage == "attack" and success is not None:

@@ -175,7 +175,7 @@ def _vote(entry: Entry, name: str, column: pa.Array, classes: tuple[str, ...]) -
     """A column of votes as int8; nothing at all is an abstention."""
     votes = pc.fill_null(column, -1)
     outside = pc.or_(pc.less(votes, -1), pc.greater_equal(votes, len(classes)))
-    bad = np.flatnonzero(outside.to_numpy(zero_copy_only=False)).tolist()
+    bad = pc.indices_nonzero(outside).to_pylist()
     expected = f"-1 to abstain or a class from 0 to {len(classes) - 1}"
     entry.reject(((at, f"{name} votes {votes[at].as_py()}, and a vote is {expected}") for at in bad), name)
     return pc.if_else(outside, pa.scalar(-1, votes.type), votes).cast(pa.int8())
@@ -187,7 +187,7 @@ def _missing(column: pa.Array) -> pa.Array:
 
 
 def _require(entry: Entry, absent: pa.Array, reason: str, column: str | None) -> None:
-    bad = np.flatnonzero(pc.fill_null(absent, True).to_numpy(zero_copy_only=False)).tolist()
+    bad = pc.indices_nonzero(pc.fill_null(absent, True)).to_pylist()
     entry.reject(((at, reason) for at in bad), column)
 
 

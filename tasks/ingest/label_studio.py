@@ -404,21 +404,21 @@ def settled_samples(
     ([1, 0, 1], ['overruled', 'new', 'tied'])
     """
     ids = samples["id"].combine_chunks()
-    asked = np.flatnonzero(pc.is_in(ids, value_set=pa.array(by_sample, pa.string())).to_numpy(zero_copy_only=False))
-    rows = samples.select([name for name in samples.column_names if name != "gold"]).take(pa.array(asked))
-    names, before = rows["id"].to_pylist(), samples["gold"].take(pa.array(asked)).to_pylist()
+    asked = pc.indices_nonzero(pc.is_in(ids, value_set=pa.array(by_sample, pa.string())))
+    rows = samples.select([name for name in samples.column_names if name != "gold"]).take(asked)
+    names, before = rows["id"].to_pylist(), samples["gold"].take(asked).to_pylist()
     codes = {name: code for code, name in enumerate(classes)}
     given_answers, golds = [by_sample[name] for name in names], [None if c is None else classes[c] for c in before]
     answers = [None if answer.choice is None else codes[answer.choice] for answer in given_answers]
     given = np.full(len(ids), -1, np.int16)
-    given[asked] = [-1 if code is None else code for code in answers]
+    given[asked.to_numpy()] = [-1 if code is None else code for code in answers]
     gold = pc.coalesce(pa.array(given, _CODE, mask=given < 0), samples["gold"].combine_chunks())
     clusters = group_hashes(rows)
     columns = {
         "id": names,
         "before": before,
         "answer": answers,
-        "gold": gold.take(pa.array(asked)),
+        "gold": gold.take(asked),
         "people": [answer.people for answer in given_answers],
         "agreeing": [answer.agreeing for answer in given_answers],
         "skipped": [answer.skipped for answer in given_answers],

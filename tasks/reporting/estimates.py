@@ -225,14 +225,14 @@ def seen_text(seen: Finding | None) -> str:
     return f"; of {plural(seen.n or 0, 'sample')}, {percent(seen.value, 0)} would have been seen"
 
 
-def first_few(of_subjects: Sequence[str], between: str = "; ") -> str:
+def first_few(of_subjects: Sequence[str]) -> str:
     """What is said of each subject, of the first few.
 
-    >>> first_few(["a: 1", "b: 2"]), first_few(["a", "b", "c", "d"], ", ")
-    ('a: 1; b: 2', 'a, b, c; 1 more subject below')
+    >>> first_few(["a", "b"]), first_few(["a", "b", "c", "d"])
+    ('a, b', 'a, b, c; 1 more subject below')
     """
     more = len(of_subjects) - NAMED
-    return between.join(of_subjects[:NAMED]) + (f"; {plural(more, 'more subject')} below" if more > 0 else "")
+    return ", ".join(of_subjects[:NAMED]) + (f"; {plural(more, 'more subject')} below" if more > 0 else "")
 
 
 def capital(text: str) -> str:

@@ -280,8 +280,7 @@ class SampleList:
         """
         said = [(each, [*each.marks, *([Mark(each.votes)] if each.votes else [])]) for each in self.samples]
         if said and all(sample.png is not None for sample, _ in said):
-            alt = "The sample {}"
-            strips = [Strip(s.id, [Picture(s.png or b"", "", alt.format(s.id), marks)]) for s, marks in said]
+            strips = [Strip(s.id, [Picture(s.png or b"", "", f"The sample {s.id}", marks)]) for s, marks in said]
             return Gallery(self.title, strips, self.note)
         if any(sample.text for sample, _ in said):
             texts = [MarkedText(sample.id, [Stretch(sample.text)], marks) for sample, marks in said]

@@ -204,7 +204,7 @@ def _line(series: Series, index: int, frame: svg.Frame) -> Markup:
 
 def _targets(series: Series, frame: svg.Frame, plot: LinePlot) -> Iterator[Markup]:
     for (x, y, low, high), name in zip(points_of(series), series.names or [""] * len(series.x), strict=True):
-        if y is not None and measured(y):
+        if measured(y):
             where = ", ".join(piece for piece in (name, name_of_place(plot, x)) if piece)
             says = f"{series.name}, {where}: {_written(y, low, high, plot.scale)}"
             yield svg.target(frame.x(x), frame.y(y), says)
@@ -223,14 +223,14 @@ def _names(series: Sequence[Series], frame: svg.Frame) -> Iterator[Markup]:
 def _point_names(series: Series, frame: svg.Frame) -> Iterator[Markup]:
     """Beside each point what it is called, left of those at the right edge."""
     for x, y, name in zip(series.x, series.y, series.names or [""] * len(series.x), strict=True):
-        if name and y is not None and measured(y):
+        if name and measured(y):
             over = frame.x(x) + 8 + svg.text_width(name) > frame.x.stop + 8
             at, anchor = (frame.x(x) - 8, "end") if over else (frame.x(x) + 8, None)
             yield svg.words(at, frame.y(y) - 6, name, "tick", anchor)
 
 
 def _last(series: Series) -> tuple[float, float] | None:
-    known = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None and measured(y)]
+    known = [(x, y) for x, y in zip(series.x, series.y, strict=True) if measured(y)]
     return max(known) if known else None
 
 

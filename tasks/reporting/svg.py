@@ -206,7 +206,7 @@ def runs(x: Sequence[float], *columns: Sequence[float | None]) -> Iterator[list[
     """
     current: list[tuple[float, ...]] = []
     for place, *values in zip(x, *columns, strict=True):
-        known = [value for value in values if value is not None and measured(value)]
+        known = [value for value in values if measured(value)]
         if len(known) == len(values):
             current.append((place, *known))
         elif current:

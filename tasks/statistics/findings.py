@@ -196,7 +196,7 @@ class FindingIndex(Sequence[Finding]):
         self._by_key: dict[tuple[str, str, str, str], Finding] = {}
         self._by_metric: dict[str, list[Finding]] = {"": list(self._findings)}
         for finding in self._findings:
-            self._by_key.setdefault((finding.metric, finding.subject, finding.of, finding.group), finding)
+            self._by_key.setdefault((finding.metric, *finding.about), finding)
             for name in {finding.metric, finding.stage}:
                 self._by_metric.setdefault(name, []).append(finding)
 

@@ -62,19 +62,19 @@ def family_size(findings: Sequence[Finding]) -> int:
     return sum(is_test(finding) or is_test(finding, PRIMARY) for finding in findings)
 
 
-def adjusted(p_values: Sequence[float], correction: Correction = "holm") -> list[float]:
-    """Holm's step-down p-values of a family, in the given order; unchanged under `none`.
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down p-values of a family, in the given order.
 
     >>> [round(p, 3) for p in adjusted([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    if not p_values or correction == "none":
-        return [float(p) for p in p_values]
+    if not p_values:
+        return []
     from statsmodels.stats.multitest import multipletests
 
     gc.freeze()  # multipletests collects garbage, which takes most of a second where much is in memory
     try:
-        return [float(p) for p in multipletests(p_values, method=correction)[1]]
+        return [float(p) for p in multipletests(p_values, method="holm")[1]]
     finally:
         gc.unfreeze()
 
@@ -101,7 +101,7 @@ def corrected(
     shown = claimed(done, claims, significance)
     for unit in (CONCLUDED, COMPARED, RELATED) if correction != "none" else ():
         places = [at for at, finding in enumerate(done) if is_test(finding, unit)]
-        fresh = adjusted([done[at].p_value or 0.0 for at in places], correction)
+        fresh = adjusted([done[at].p_value or 0.0 for at in places])
         for at, p in zip(places, fresh, strict=True):
             lost = bool(done[at].verdict) and (done[at].p_value or 0.0) <= significance < p
             done[at] = replace(done[at], p_adjusted=p, verdict=not_shown(significance) if lost else done[at].verdict)

@@ -81,7 +81,7 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
         return []
     return [
         "Not shown to be right more often than one constant answer, which would withstand everything: "
-        f"{first_few(unsure, ', ')}."
+        f"{first_few(unsure)}."
     ]
 
 
