@@ -23,7 +23,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.storage.folders import require_regular_url
-from assay.tasks.ingest.rows import is_list
 from assay.tasks.ingest.settings import MOST_DRAWN, Pixels
 
 if TYPE_CHECKING:
@@ -236,11 +235,15 @@ def _plain(error: Exception) -> str:
 
 def is_array(given: pa.DataType) -> bool:
     """Whether a column of this type can hold images as numbers: lists (of lists) of whole numbers or floats."""
-    if not is_list(given):
+    if not _is_list(given):
         return False
-    while is_list(given):
+    while _is_list(given):
         given = given.value_type
     return bool(pa.types.is_integer(given) or pa.types.is_floating(given))
+
+
+def _is_list(given: pa.DataType) -> bool:
+    return bool(pa.types.is_list(given) or pa.types.is_large_list(given) or pa.types.is_fixed_size_list(given))
 
 
 def array_picture(cell: pa.Scalar, shape: tuple[int, ...] | None) -> Picture:
@@ -269,7 +272,7 @@ def _flat(cell: pa.Scalar) -> tuple[pa.Array, list[int]]:
     """All numbers of a cell and the extent of each level, which must be the same everywhere."""
     values, extents = cell.values, []
     extents.append(len(values))
-    while is_list(values.type):
+    while _is_list(values.type):
         if values.null_count:
             raise UnfitError("a row of the array is missing")
         lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
