@@ -1,4 +1,4 @@
-"""Calls and what runs them: the protocol of an engine, how a call is unpacked, run and timed where it runs (one numeric
+"""Calls and what runs them: the protocol of an engine, how a call is unpacked and run where it runs (one numeric
 thread, memory given back), and bounds on how much goes on at once in the flow's process.
 
 A gradient step allocates and frees the same hundreds of megabytes again and again. Under glibc's defaults, and far more
@@ -19,8 +19,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, reduce
 from itertools import count
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
@@ -86,7 +86,6 @@ class Call:
     name: str
     function: Callable[..., object]
     args: tuple[object, ...] = ()
-    kwargs: Mapping[str, object] = field(default_factory=dict)
     priority: int = 0
     """Of calls that wait for a slot, those of a higher one go first."""
 
@@ -95,29 +94,28 @@ class Call:
 class Outcome:
     """What became of the call of this `index`: its value, or the error that its last attempt ended with.
 
-    `worker` is the name of the worker on which the attempt that counted ran, `slot` what it offered; after an error
-    `worker` is empty.
+    `worker` is the name of the worker on which the attempt that counted ran, empty after an error. Values that are
+    merged on the workers are outcomes, too, of whichever of their calls came first.
     """
 
     index: int
     value: object = None
     error: BaseException | None = None
     worker: str = ""
-    slot: Slot = "CPU"
-    attempts: int = 1
+
+    def __sizeof__(self) -> int:
+        """Dask asks: what it spills, and how many values are merged at a time, goes by it."""
+        from dask.sizeof import sizeof
+
+        return object.__sizeof__(self) + int(sizeof(self.value))
 
 
 @dataclass(frozen=True)
 class Folded(Generic[V]):
-    """All values merged into one (`None` where no call succeeded), and the outcome of every call, without its value."""
+    """All values merged into one (`None` where no call succeeded), and the outcomes of the calls that failed."""
 
     value: V | None
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes of the calls that are not part of the value."""
-        return tuple(outcome for outcome in self.outcomes if outcome.error is not None)
+    failed: tuple[Outcome, ...]
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ class Engine(Protocol):
         """The values of all calls merged, on the workers; `finished` hears how many calls are done."""
 
     def share(self, value: object) -> object:
-        """A stand-in for a big constant, shipped once: an item of `Call.args` or a value in `Call.kwargs`."""
+        """A stand-in for a big constant, shipped once: an item of `Call.args`."""
 
     def processor(self, profile: str = "strict") -> str:
         """The processor that results are computed on, which their last bits depend on; those that differ, all named."""
@@ -177,49 +175,26 @@ class Engine(Protocol):
 _slot: ContextVar[Slot] = ContextVar("slot", default="CPU")
 
 
-@dataclass(frozen=True)
-class Piece(Generic[V]):
-    """A value, and the outcomes, without theirs, of the calls that it was made of."""
-
-    value: V
-    outcomes: tuple[Outcome, ...]
-
-    def __sizeof__(self) -> int:
-        """Dask asks: what it spills, and how many pieces are merged at a time, goes by it."""
-        from dask.sizeof import sizeof
-
-        return object.__sizeof__(self) + int(sizeof(self.value))
-
-
 def slot_here() -> Slot:
     """The kind of slot that the call which asks is running on: code for both kinds takes the device from it."""
     return _slot.get()
 
 
-def timed(
-    index: int,
-    function: Callable[..., V],
-    args: Sequence[object],
-    kwargs: Mapping[str, object],
-    worker: str,
-    slot: Slot,
-) -> Piece[V]:
+def outcome_of(index: int, function: Callable[..., object], args: Sequence[object], worker: str, slot: Slot) -> Outcome:
     """The function's value and where it was computed."""
     token = _slot.set(slot)
     keep_freed_memory()
     try:
         with supervised(f"What {worker} was working on"):
-            value = called_without_secrets(lambda: function(*args, **kwargs))
+            value = called_without_secrets(lambda: function(*args))
     finally:
         give_back_memory()
         _slot.reset(token)
-    return Piece(value, (Outcome(index, worker=worker, slot=slot),))
+    return Outcome(index, value, worker=worker)
 
 
-def perform(
-    index: int, work: bytes, shared: Mapping[int | str, object], slot: Slot, versions: Mapping[str, str]
-) -> Piece[object]:
-    """Run a pickled call on this Dask worker; `shared` are the arguments (by place or name) that came ahead of it."""
+def perform(index: int, work: bytes, shared: Mapping[int, object], slot: Slot, versions: Mapping[str, str]) -> Outcome:
+    """Run a pickled call on this Dask worker; `shared` are the arguments, by their places, that came ahead of it."""
     from distributed import get_worker
 
     worker = str(get_worker().name)
@@ -227,18 +202,13 @@ def perform(
     one_thread()
     function, own = pickle.loads(work)
     given = {**own, **shared}
-    args = [given[place] for place in range(sum(isinstance(place, int) for place in given))]
-    kwargs = {place: value for place, value in given.items() if isinstance(place, str)}
-    return timed(index, function, args, kwargs, worker, slot)
+    return outcome_of(index, function, [given[place] for place in range(len(given))], worker, slot)
 
 
-def join(merge: bytes, pieces: Sequence[Piece[V]]) -> Piece[V]:
-    """The pieces as one, by a pickled `merge`."""
-    two = pickle.loads(merge)
-    value = pieces[0].value
-    for piece in pieces[1:]:
-        value = two(value, piece.value)
-    return Piece(value, tuple(outcome for piece in pieces for outcome in piece.outcomes))
+def join(merge: bytes, outcomes: Sequence[Outcome]) -> Outcome:
+    """The values as one, by a pickled `merge`."""
+    value = reduce(pickle.loads(merge), (outcome.value for outcome in outcomes))
+    return replace(outcomes[0], value=value)
 
 
 COLLECTED_BYTES = 2 << 30

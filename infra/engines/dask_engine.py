@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import cloudpickle
 from distributed import Future, KilledWorker
 
-from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Piece, Slot, Slots, join, perform
+from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, join, perform
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_workers import (
     MOST_LOSSES,
@@ -67,12 +67,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Finished:
-    """A call that is over: its value is on a worker behind `future` (and here as `piece`), or it ended in `error`."""
+    """A call that is over: its `outcome` is here if it failed or was fetched, else on a worker behind `future`."""
 
     attempt: Attempt
     future: Future
-    error: BaseException | None = None
-    piece: Piece[object] | None = None
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -158,8 +157,8 @@ class Window:
         known: Mapping[str, int] = self._client.nbytes([future.key], summary=False)
         return max(1, known.get(future.key, 1))
 
-    def merged(self, future: Future) -> Any:
-        """The value at the root of a fan-in tree. What was lost with a worker is computed again first, by Dask."""
+    def merged(self, future: Future) -> Outcome:
+        """What is at the root of a fan-in tree. What was lost with a worker is computed again first, by Dask."""
         given_up: int | None = None
         while True:
             try:
@@ -175,11 +174,11 @@ class Window:
                 with suppress(KeyError):  # what is tried again is a call whose future we let go of: Dask's client trips
                     self._client.retry([future])
 
-    def _gather(self, futures: list[Future], errors: str, slot: Slot) -> list[Any]:
-        """The values behind the futures, here; waits as long as there is somebody on such a slot to compute what got
+    def _gather(self, futures: list[Future], errors: str, slot: Slot) -> list[Outcome]:
+        """What is behind the futures, here; waits as long as there is somebody on such a slot to compute what got
         lost."""
 
-        async def gather() -> list[Any]:
+        async def gather() -> list[Outcome]:
             return list(await self._client.gather(futures, errors=errors, asynchronous=True))
 
         self._turns.check()  # a client that is closed has no loop any more
@@ -203,14 +202,14 @@ class Window:
 
     def _fetch(self, batch: list[Finished]) -> list[Finished]:
         """The batch with its values; a call whose value was lost and cannot be had again is judged anew."""
-        done = [finished for finished in batch if finished.error is None]
-        pieces = self._gather([finished.future for finished in done], "skip", self.slot) if done else []
-        by_index = {piece.outcomes[0].index: piece for piece in pieces}
-        fetched = [finished for finished in batch if finished.error is not None]
+        done = [finished for finished in batch if finished.outcome is None]
+        outcomes = self._gather([finished.future for finished in done], "skip", self.slot) if done else []
+        by_index = {outcome.index: outcome for outcome in outcomes}
+        fetched = [finished for finished in batch if finished.outcome is not None]
         for finished in done:
             index = finished.attempt.call.index
             if index in by_index:
-                fetched.append(replace(finished, piece=by_index[index]))
+                fetched.append(replace(finished, outcome=by_index[index]))
                 continue
             self._track(replace(finished.attempt, holds_turn=False, given_up_before=None), finished.future)
             if (again := self._judge(finished.future)) is not None:
@@ -227,7 +226,7 @@ class Window:
 
     def _submit(self, attempt: Attempt) -> None:
         call = attempt.call
-        given: dict[int | str, object] = {**dict(enumerate(call.args)), **dict(call.kwargs.items())}
+        given = dict(enumerate(call.args))
         shared = {
             place: self.pool.shipments.future(value) for place, value in given.items() if isinstance(value, Shared)
         }
@@ -303,7 +302,8 @@ class Window:
             return None
         if isinstance(error, KilledWorker):
             error = _killed_alone(attempt.call, error)
-        return Finished(attempt, future, error)  # or finished and then lost with its worker: Dask does it again
+        outcome = None if error is None else Outcome(attempt.call.index, error=error)
+        return Finished(attempt, future, outcome)  # or finished and then lost with its worker: Dask does it again
 
     def _leave(self) -> None:
         """Cancel what still runs, and need no turn any more."""
@@ -506,10 +506,7 @@ class DaskEngine(Engine):
                 for batch in window.finished(calls, fetch=True):
                     for done in batch:
                         calls.over(done.attempt.call.index)
-                        if done.piece is None:
-                            yield _failure(done)
-                        else:
-                            yield replace(done.piece.outcomes[0], value=done.piece.value, attempts=done.attempt.number)
+                        yield cast(Outcome, done.outcome)
                 return
             except (SchedulerLostError, LostSightError) as loss:
                 window = self._window_again(window, calls, loss)
@@ -520,24 +517,21 @@ def _folded(
 ) -> Folded[V]:
     packed = cloudpickle.dumps(merge)
     levels: list[list[Future]] = []
-    attempts: dict[int, int] = {}
-    outcomes: list[Outcome] = []
-    fan_in = 0
+    failed: list[Outcome] = []
+    fan_in = over = 0
     for batch in window.finished(calls, fetch=False):
         for done in batch:
-            attempts[done.attempt.call.index] = done.attempt.number
-            if done.error is None:
+            if done.outcome is None:
                 fan_in = fan_in or min(FAN_IN, max(2, FAN_IN_BYTES // window.bytes_of(done.future)))
                 _climb(levels, done.future, lambda futures: window.join(packed, futures), fan_in)
             else:
-                outcomes.append(_failure(done))
-        finished(len(attempts))
+                failed.append(done.outcome)
+        over += len(batch)
+        finished(over)
     rest = [future for level in levels for future in level]
     if not rest:
-        return Folded(None, tuple(outcomes))
-    piece = cast("Piece[V]", window.merged(window.join(packed, rest)))
-    outcomes += [replace(outcome, attempts=attempts[outcome.index]) for outcome in piece.outcomes]
-    return Folded(piece.value, tuple(outcomes))
+        return Folded(None, tuple(failed))
+    return Folded(cast(V, window.merged(window.join(packed, rest)).value), tuple(failed))
 
 
 def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Future]], Future], fan_in: int) -> None:
@@ -549,7 +543,3 @@ def _climb(levels: list[list[Future]], future: Future, joined: Callable[[list[Fu
         future = joined(level)
         level.clear()
     levels.append([future])
-
-
-def _failure(finished: Finished) -> Outcome:
-    return Outcome(finished.attempt.call.index, error=finished.error, attempts=finished.attempt.number)

@@ -5,10 +5,9 @@ every other engine, or Dask.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar, cast
 
-from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, one_thread, process_state, timed
+from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, one_thread, outcome_of, process_state
 from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
 from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
@@ -23,8 +22,8 @@ class SerialEngine(Engine):
     def __init__(self, settings: Compute, notice: Callable[[str], None] = lambda _: None) -> None:
         self._settings = settings
         self._closed = False
-        self.notices: list[str] = (notices := Notices(notice))
-        self._say = notices
+        self._say = Notices(notice)
+        self.notices: list[str] = self._say
         wanted = settings.gpu_workers
         self._gpus = 0 if settings.gpu == "never" else len(cuda_devices()) if wanted == "auto" else wanted
 
@@ -46,15 +45,15 @@ class SerialEngine(Engine):
         finished: Callable[[int], None] = lambda _: None,
     ) -> Folded[V]:
         """The values of all calls merged, one after the other."""
-        merged: list[V] = []
-        outcomes: list[Outcome] = []
-        for outcome in self.run(calls, gpu=gpu):
+        merged, failed = list[V](), list[Outcome]()
+        for count, outcome in enumerate(self.run(calls, gpu=gpu), start=1):
             if outcome.error is None:
                 value = cast(V, outcome.value)
                 merged = [merge(merged[0], value)] if merged else [value]
-            outcomes.append(replace(outcome, value=None))
-            finished(len(outcomes))
-        return Folded(merged[0] if merged else None, tuple(outcomes))
+            else:
+                failed.append(outcome)
+            finished(count)
+        return Folded(merged[0] if merged else None, tuple(failed))
 
     def share(self, value: object) -> object:
         """The value itself: it is here already."""
@@ -69,19 +68,17 @@ class SerialEngine(Engine):
         self._closed = True
 
     def _outcome(self, call: Call, slot: Slot) -> Outcome:
-        for attempt in range(1, self._settings.retries + 2):
+        for _ in range(self._settings.retries + 1):
             try:
                 with process_state:  # stages may go on at once; calls have one process and what its threads share
                     if self._closed:
                         raise Stopped
-                    piece = timed(call.index, call.function, call.args, call.kwargs, "this process", slot)
+                    return outcome_of(call.index, call.function, call.args, "this process", slot)
             except InputError as error:
-                return Outcome(call.index, error=error, slot=slot, attempts=attempt)
+                return Outcome(call.index, error=error)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is this call's outcome and not the run's end
                 failure = error
-            else:
-                return replace(piece.outcomes[0], value=piece.value, attempts=attempt)
-        return Outcome(call.index, error=failure, slot=slot, attempts=attempt)
+        return Outcome(call.index, error=failure)
 
 
 def expected_slots(settings: Compute) -> Slots | None:
@@ -93,14 +90,14 @@ def expected_slots(settings: Compute) -> Slots | None:
     return Slots(1, min(1, gpus)) if settings.engine == "serial" else Slots(len(crew) - gpus, gpus)
 
 
-def engine_for_plan(settings: Compute, notice: Callable[[str], None] = lambda _: None) -> Engine:
+def engine_for_plan(settings: Compute) -> Engine:
     """The engine of somebody who only looks: a cluster that would have to be started first is not."""
     if settings.engine not in ("local", "serial") and "://" not in settings.engine:
         raise InputError(
             f"Only the workers of {settings.engine} can say which results are theirs, and a plan starts no cluster: "
             "run the pipeline, or let compute.engine be a scheduler's address for the plan."
         )
-    return open_engine(settings, notice)
+    return open_engine(settings)
 
 
 def prepare_workers(settings: Compute, libraries: Sequence[str] = ()) -> None:

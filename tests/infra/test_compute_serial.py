@@ -32,9 +32,9 @@ def test_calls_run_in_order_and_only_when_asked_for() -> None:
 def test_failures_are_retried_and_reported(tmp_path: Path) -> None:
     with open_engine(Compute(engine="serial", retries=2)) as engine:
         [passing] = engine.run(calls(does.succeed_at_third_try, 1, str(tmp_path)))
-        assert (passing.value, passing.attempts) == (0, 3)
-        [failing] = engine.run(calls(does.fail_for, 1, 0, "zero"))
-        assert (str(failing.error), failing.attempts) == ("zero", 3)
+        assert (passing.value, len(list(tmp_path.iterdir()))) == (0, 3)
+        [failing] = engine.run(calls(does.fail, 1, str(tmp_path)))
+        assert (str(failing.error), len(list(tmp_path.iterdir()))) == ("the disk is elsewhere", 6)
         [leaving] = engine.run(calls(does.leave, 1))
         assert isinstance(leaving.error, InputError)
         assert "tried to end its process (exit 0)" in str(leaving.error)

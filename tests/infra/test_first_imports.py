@@ -32,7 +32,7 @@ def make(rows: int) -> Artifact[Numbers]:
 
 
 def has_imported(engine: Engine, name: str) -> bool:
-    (outcome,) = engine.run([Call(0, "looking", eval, (f"{name!r} in __import__('sys').modules",), {})])
+    (outcome,) = engine.run([Call(0, "looking", eval, (f"{name!r} in __import__('sys').modules",))])
     assert outcome.error is None
     return bool(outcome.value)
 
