@@ -40,7 +40,8 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
 
 def _without_gradient(pipeline: Written) -> Iterator[Clash]:
     """Subjects that are only asked need an attack that only asks, and cannot be trained to withstand one."""
-    asked = [name_of(subject) for _, subject in each_subject(pipeline) if only_asked(subject) and "network" in subject]
+    networks = networks_of(pipeline)
+    asked = [name_of(subject) for subject in networks if only_asked(subject)]
     if not asked:
         return
     written = [attack_choice(pipeline, attack) for attack in as_list(pipeline.get("attacks"))]
@@ -54,11 +55,14 @@ def _without_gradient(pipeline: Written) -> Iterator[Clash]:
             f"none ({asking})",
         )
     for position, defense in enumerate(as_list(pipeline.get("defenses"))):
-        if _defense_kind(pipeline, defense) == "images" and len(asked) == sum(
-            "network" in subject for _, subject in each_subject(pipeline)
-        ):
+        if _defense_kind(pipeline, defense) == "images" and len(asked) == len(networks):
             why = f"trains a subject, and {asked[0]} comes as it is: leave it out, or add another"
             yield Clash(("defenses", position), why)
+
+
+def networks_of(pipeline: Written) -> list[dict[str, Value]]:
+    """The subjects that look at images."""
+    return [subject for _, subject in each_subject(pipeline) if "network" in subject]
 
 
 def only_asked(subject: dict[str, Value]) -> bool:
@@ -158,7 +162,7 @@ def _attacks(pipeline: Written) -> Iterator[Clash]:
         if name.startswith(WORST):
             why = f"a name that begins with {WORST} is for what several attacks leave together; give this another one"
             yield Clash(("attacks", position), why)
-        lonely = sum("network" in subject for _, subject in each_subject(pipeline)) == 1
+        lonely = len(networks_of(pipeline)) == 1
         if settings.get("transfer") is True and lonely and not pipeline.get("defenses"):
             yield Clash(("attacks", position, "transfer"), "there is only one subject, and nothing to transfer to")
         if (
@@ -193,8 +197,7 @@ def _defenses(pipeline: Written) -> Iterator[Clash]:
             meant = defense.get("attack")
             yield from unknown((*where, "attack"), meant, "attack", [*attacks, MIXED])
             continue
-        subjects = [subject for _, subject in each_subject(pipeline) if "network" in subject]
-        trained = [defense] if defense.get("train") else subjects
+        trained = [defense] if defense.get("train") else networks_of(pipeline)
         if "best" in (defense.get("stop"), *as_list(defense.get("stop"))) and any(
             as_dict(each.get("train")).get("validation") == 0 for each in trained
         ):

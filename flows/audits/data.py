@@ -92,8 +92,9 @@ def classes_of(ground: kind.Ground) -> list[str]:
 def ingest_samples(ground: kind.Ground) -> Data:
     """The pipeline's samples, each checked on the way in."""
     from assay.infra.stages.runs import current_run
+    from assay.tasks.ingest.label_studio import find_answers
     from assay.tasks.ingest.sources import resolve
-    from assay.tasks.ingest.task import draw_share, ingest, keep_paths, names_paths
+    from assay.tasks.ingest.task import draw_share, ingest, keep_paths, names_paths, settle_gold
     from assay.tasks.subjects.addresses.table import address_of
     from assay.tasks.subjects.resolved import resolve_subject
     from assay.tasks.subjects.spot_check import look_before
@@ -103,23 +104,14 @@ def ingest_samples(ground: kind.Ground) -> Data:
     note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
     data = Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
-    if ground.pipeline.source.gold is not None:
-        data = _with_peoples_gold(ground, data)
+    if (gold := ground.pipeline.source.gold) is not None:  # people's answers
+        settled = settle_gold(data.samples, data.classes, find_answers(gold, ground.folder))
+        data = replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
     for subject in ground.pipeline.subjects:
         if subject.model is not None and address_of(subject.model) is None:
             look_before(data.samples, data.classes, resolve_subject(subject, ground.folder))
     share = current_run().record.share
     return data if share == 1 else replace(data, samples=draw_share(data.samples, share))
-
-
-def _with_peoples_gold(ground: kind.Ground, data: Data) -> Data:
-    """The data with people's answers as the gold of their samples."""
-    from assay.tasks.ingest.label_studio import find_answers
-    from assay.tasks.ingest.task import settle_gold
-
-    assert ground.pipeline.source.gold is not None
-    settled = settle_gold(data.samples, data.classes, find_answers(ground.pipeline.source.gold, ground.folder))
-    return replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
 
 
 def background(ground: kind.Ground, data: Data, findings: FindingIndex) -> Iterator[Part]:
@@ -137,10 +129,9 @@ def background(ground: kind.Ground, data: Data, findings: FindingIndex) -> Itera
     rejects = collect(data.rejects, Rejects.schema.names)
     yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples))
     if data.answers is not None:
-        from assay.data.schemas import class_names
         from assay.tasks.ingest.page import answers_page as of_answers
 
-        yield of_answers(collect(data.answers, None), class_names(collect(data.classes, None)), findings)
+        yield of_answers(collect(data.answers, None), classes_of(ground), findings)
 
 
 def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from assay.flows import kind
 from assay.flows.audits import challenge_clashes
-from assay.flows.audits.challenge_clashes import attack_name, needs_subject, only_asked, several_labels
+from assay.flows.audits.challenge_clashes import attack_name, needs_subject, networks_of, only_asked, several_labels
 from assay.flows.yaml_document import Value, suggestion
 from assay.tasks.corruptions.table import Corruptions
 from assay.tasks.defenses.settings import Smoothing
@@ -35,7 +35,7 @@ def smoothing_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
 def diagnostics_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
     """What is looked into exists: attacks and subjects of those names, and an ε that each of the attacks tries."""
     yield from needs_subject(pipeline, "diagnostics", "network", "images")
-    seeing = [subject for _, subject in kind.each_subject(pipeline) if "network" in subject]
+    seeing = networks_of(pipeline)
     if pipeline.get("diagnostics") is not None and seeing and all(map(only_asked, seeing)):
         why = f"looks inside a network, and {kind.name_of(seeing[0])} is only asked: leave it out, or add a network"
         yield kind.Clash(("diagnostics",), why)

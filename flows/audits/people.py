@@ -79,13 +79,14 @@ def read_draw(store: Store, pipeline: str, name: str) -> pa.Table:
 
 def latest_labels(store: Store, pipeline: str) -> Labelled | None:
     """The draw of a pipeline whose answers were taken last."""
-    places = {name: f"{DRAWS}/{pipeline}/{name}" for name in store.folder.folders(f"{DRAWS}/{pipeline}")}
-    taken = {name: store.folder.read_json(f"{place}/{ANSWERS}") for name, place in places.items()}
-    latest = max(((str(kept["at"]), name) for name, kept in taken.items() if kept is not None), default=None)
-    if latest is None:
+    below, taken = f"{DRAWS}/{pipeline}", {}
+    for name in store.folder.folders(below):
+        if (kept := store.folder.read_json(f"{below}/{name}/{ANSWERS}")) is not None:
+            taken[name] = kept
+    if not taken:
         return None
-    kept = taken[latest[1]]
-    return Labelled(latest[1], read_draw(store, pipeline, latest[1]), {} if kept is None else kept["answers"])
+    latest = max(taken, key=lambda name: (str(taken[name]["at"]), name))
+    return Labelled(latest, read_draw(store, pipeline, latest), taken[latest]["answers"])
 
 
 @dataclass(frozen=True)

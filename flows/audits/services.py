@@ -32,7 +32,7 @@ from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import QuestionAttack
-from assay.tasks.labeling.settings import Labeling, WrittenRules
+from assay.tasks.labeling.settings import Labeling, WrittenRule, WrittenRules
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.chat import PLACE, PLACES, Message, Prompt, form_at, read_prompt, with_prompt
 from assay.tasks.subjects.addresses.endpoint import asking_at, counted_as, require_answer
@@ -57,20 +57,23 @@ def asked(pipeline: AuditRequest) -> bool:
     return bool(asked_services(pipeline.subjects)) or (labeling is not None and bool(labeling.file or labeling.asking))
 
 
-def written_rules(pipeline: AuditRequest, folder: Path) -> WrittenRules | None:
-    """The rules that are written in the pipeline, or in the file that it names."""
+def prompted_rules(pipeline: AuditRequest, folder: Path) -> list[tuple[WrittenRule, Asking, str]]:
+    """The rules with a prompt that are written in the pipeline, or in the file that it names; of each how it asks, and
+    whom."""
     from assay.flows.audits.curation_flow import read_rules
 
     labeling = pipeline.asked(Labeling)
-    return labeling if labeling is None or labeling.file is None else read_rules(folder / labeling.file)
+    if labeling is None:
+        return []
+    rules: WrittenRules = labeling if labeling.file is None else read_rules(folder / labeling.file)
+    url = str((rules.asking or {}).get("url"))
+    return [(rule, rules.asking_of(rule), url) for rule in rules.rules if rule.prompt is not None]
 
 
 def services_of(pipeline: AuditRequest, folder: Path) -> dict[str, tuple[str, Asking]]:
     """Whom subjects and rules with a prompt ask, each as it is counted."""
-    rules = written_rules(pipeline, folder)
-    asked = [rules.asking_of(rule) for rule in rules.rules if rule.prompt is not None] if rules is not None else []
-    url = str((rules.asking or {}).get("url")) if rules is not None else ""
-    return {**asked_services(pipeline.subjects), **{counted_as(url, asking): (url, asking) for asking in asked}}
+    by_rules = {counted_as(url, asking): (url, asking) for _, asking, url in prompted_rules(pipeline, folder)}
+    return {**asked_services(pipeline.subjects), **by_rules}
 
 
 @subflow("services")
@@ -242,11 +245,8 @@ def silent(pipeline: AuditRequest, folder: Path, retries: int | None = None) -> 
             asking, place = asking_at(subject.named, subject.asking), PLACES[subject.kind]
             prompt = prompt_in(asking, str(asking.prompt), folder, place)
             yield from missing_if_fails(where, {}, partial(require_answer, subject.named, prompt, place, retries))
-    rules = written_rules(pipeline, folder)
-    prompted = [rule for rule in rules.rules if rule.prompt is not None] if rules is not None else []
-    if rules is not None and prompted:
-        prompt = read_prompt(rules.asking_of(prompted[0]), str(prompted[0].prompt).encode())
-        url = str((rules.asking or {}).get("url"))
+    for rule, asking, url in prompted_rules(pipeline, folder)[:1]:
+        prompt = read_prompt(asking, str(rule.prompt).encode())
         yield from missing_if_fails(("labeling",), {}, partial(require_answer, url, prompt, PLACE, retries))
 
 

@@ -36,7 +36,7 @@ from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
 from assay.tasks.subjects.spot_check import as_it_answers_now
 from assay.tasks.subjects.tables.task import judge_subject, measure_subject, predict_samples, train_subject
-from assay.tasks.subjects.task import HeldOut, hold_out, measure_weak_lessons, take_weak_lessons
+from assay.tasks.subjects.task import hold_out, measure_weak_lessons, take_weak_lessons
 from assay.tasks.subjects.texts.task import measure_texts
 from assay.tasks.weak_labels.table import WeakLabelling
 
@@ -91,20 +91,13 @@ class Examination:
     """The samples that are audited, those that may train, and every subject that came through."""
 
     classes: Artifact[schemas.Classes]
-    held_out: HeldOut
+    training: Artifact[schemas.Samples]
+    """The samples that subjects and generators learn from."""
+    evaluation: Artifact[schemas.Samples]
+    """The samples that are audited."""
     subjects: Mapping[str, Examined] = field(default_factory=dict)
     fresh: Artifact[schemas.Samples] | None = None
     """The samples that nobody has measured a subject on, where the overfitting test asks for some."""
-
-    @property
-    def evaluation(self) -> Artifact[schemas.Samples]:
-        """The samples that are audited."""
-        return self.held_out.evaluation
-
-    @property
-    def training(self) -> Artifact[schemas.Samples]:
-        """The samples that subjects and generators learn from."""
-        return self.held_out.training
 
     @property
     def findings(self) -> list[Artifact[schemas.Findings]]:
@@ -133,7 +126,7 @@ def examine(ground: Ground) -> Examination:
     test = None if asked is None else asked.translations
     if test is not None and test.fresh is not None:  # here, so that a wrong name is refused before anything trains
         fresh = fresh_samples(data.samples, (held_out.training, held_out.evaluation), apart, test.fresh)
-    waiting = Examination(data.classes, held_out, fresh=fresh)
+    waiting = Examination(data.classes, *held_out, fresh=fresh)
     each = {subject.name: (waiting, subject, ground) for subject in learners(pipeline)}
     return replace(waiting, subjects=branch_outcomes(start_each("subject", examine_one, each)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,7 +62,6 @@ from assay.tasks.subjects.sequences.task import predict_scores, predict_tags
 from assay.tasks.subjects.settings import options_of
 
 ORIGINAL = f"{CLEAN}|"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from toolz import groupby
+
 import assay
 from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
@@ -205,12 +207,9 @@ def load_usable(path: str | Path = DEFAULT_FILE, *, own: bool = False) -> tuple[
     settings, menu, mistakes = _settings(document, installed, file.parent)
     if settings is not None and not mistakes:
         return _project(file, document, settings, menu, set(), None), {}
-    wrong: dict[str, list[tuple[Where, Mistake]]] = {}
-    for where, mistake in mistakes:
-        name = _pipeline_of(where)
-        if name is None:
-            raise _error(mistakes, set())
-        wrong.setdefault(name, []).append((where, mistake))
+    wrong = groupby(lambda placed: _pipeline_of(placed[0]), mistakes)
+    if None in wrong:
+        raise _error(mistakes, set())
     usable = read_document(file)
     _leave_out(usable, wrong)
     settings, menu, mistakes = _settings(usable, installed, file.parent)

@@ -211,16 +211,13 @@ def json_schema(folder: Path = Path(), document: Document | None = None) -> dict
     """What a pipelines.yaml in this folder may say, and with the plug-ins that the document names."""
     menu = Menu() if document is None else with_named(Menu().with_installed(folder, document), document, folder)
     schema = file_model(menu.kinds, menu.types, menu.notify).model_json_schema()
-    names: dict[str, list[str]] = {}
-    for table in menu.tagged.values():
-        names.setdefault(table.tag, []).extend([*table.presets, *table.bundles])
-    widened: dict[str, Any] = _widened(schema, names)
+    widened: dict[str, Any] = _widened(schema, menu.presets)
     subjects = widened["$defs"]["Pipeline"]["properties"]["subjects"]
     subjects["anyOf"][0]["items"] = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/Subject"}, _short_form({})]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **widened, "title": "pipelines.yaml"}
 
 
-def _widened(node: Any, names: Mapping[str, Sequence[str]]) -> Any:
+def _widened(node: Any, names: Mapping[str, Collection[str]]) -> Any:
     """A part of the schema with what may be written instead: a fraction for a number, one thing for a list of one, and
     the short forms of choices."""
     if isinstance(node, list):
@@ -244,7 +241,7 @@ def _widened(node: Any, names: Mapping[str, Sequence[str]]) -> Any:
     return {**wide, **about}
 
 
-def _shortened(discriminator: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def _shortened(discriminator: Mapping[str, Any], names: Mapping[str, Collection[str]]) -> list[dict[str, Any]]:
     """The short forms of a choice: its word, a mapping under its word, and the names of settings and plug-ins."""
     tag, kinds = discriminator["propertyName"], discriminator["mapping"]
     named = [*names.get(tag, ())]

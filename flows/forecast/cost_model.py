@@ -239,8 +239,6 @@ def _stage_forecast(
     planned: PlannedStage, known: Sequence[ExecutedStage], rows: dict[str, int], share: float | None
 ) -> StageForecast:
     work = planned.work
-    if work is None:
-        return StageForecast(planned, None)
     enters = not work.given
     if planned.outlook == CACHED and (share is None or enters):
         rows.update((made.digest, _rows_on_share(made, share if enters else None)) for made in planned.makes.values())
@@ -355,8 +353,7 @@ def _longest_chain(stages: Sequence[StageForecast], end: str) -> float:
     ready: dict[str, float] = {}
     longest = 0.0
     for forecast in stages:
-        work = forecast.planned.work
-        start = max((ready.get(given.digest, 0.0) for given in (work.given if work else ())), default=0.0)
+        start = max((ready.get(given.digest, 0.0) for given in forecast.planned.work.given), default=0.0)
         over = start + float(getattr(forecast.seconds, end))
         ready.update((made.digest, over) for made in forecast.planned.makes.values())
         longest = max(longest, over)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from assay.flows.audit import audit
-from assay.flows.audits.services import prompt_in, silent, variants_of, written_rules
+from assay.flows.audits.services import prompt_in, prompted_rules, silent, variants_of
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.cost_model import (
     Forecast,
@@ -203,7 +203,7 @@ _COSTS = ("takes", "range", "CPU", "GPU", "partitions", "keeps", "from")
 
 def _forecast_row(forecast: StageForecast) -> dict[str, str]:
     planned, seconds = forecast.planned, forecast.clock
-    about = dict(zip(_ABOUT, (planned.title, planned.about, planned.outlook, planned.where), strict=True))
+    about = {"stage": planned.title, "of": planned.about, "will": planned.outlook, "where": planned.where}
     if not forecast.costs:
         return about | {"from": forecast.basis or ""}
     costs = {name: cost.value for name, cost in forecast.costs.items()}
@@ -297,8 +297,7 @@ def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, shar
     """A sentence for each model that answers in words and for rules with a prompt: its questions, tokens and cost if
     the store has no answer yet. `read` gives samples, and how many there are in all; a `share` of these is taken."""
     subjects = [each for each in pipeline.subjects if each.asking is not None and each.asking.prompt is not None]
-    rules = written_rules(pipeline, folder)
-    prompted = [(rule, rules.asking_of(rule)) for rule in rules.rules if rule.prompt is not None] if rules else []
+    prompted = prompted_rules(pipeline, folder)
     if not subjects and not prompted:
         return
     samples, known = read()
@@ -321,7 +320,7 @@ def expected_questions(pipeline: Pipeline, folder: Path, read: ReadSamples, shar
         letters = float(_PICTURE * _LETTERS) if sees else _letters(samples, subject.text)
         without = f"; without what {' and '.join(unknown)} will ask, which nobody knows before" if unknown else ""
         yield f"{_expected(subject.name, prompt, letters, asked)}{without}."
-    for rule, asking in prompted:
+    for rule, asking, _ in prompted:
         prompt = read_prompt(asking, str(rule.prompt).encode())
         yield f"{_expected(rule.called, prompt, _letters(samples, rule.text or 'text'), rows)}."
 

@@ -147,7 +147,6 @@ def send_to_openlineage(store: Store, record: RunRecord, to: OpenLineage, folder
 
 def events_of(store: Store, record: RunRecord, namespace: str) -> Iterator[RunEvent]:
     """The events of a run: it begins, every result of it was made (maybe on an earlier night), it ends."""
-    require_library("openlineage.client", "OpenLineage", "openlineage")
     from openlineage.client.event_v2 import RunState
 
     lineage = _RunEvents(store, record, namespace)

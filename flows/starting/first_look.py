@@ -407,28 +407,23 @@ class Seen:
         return f"all {looked:,} rows" if looked == self.rows else f"{looked:,} of {self.rows:,} rows, drawn with seed 0"
 
 
-def read_samples(source: Source, base: Path, most: int | None = None) -> Seen:
+def read_samples(source: Source, base: Path) -> Seen:
     """The samples of a source, paths counted from `base`; refused where a run would refuse them."""
     resolved = resolve(source, base)
     reading, files = prepare(resolved)
     rows = sum(file.rows for file in files)
-    reading, pieces = _drawn(reading, files, rows, most or (MOST_ROWS if reading.layout.image is None else MOST_IMAGES))
+    reading, pieces = _drawn(reading, files, rows, MOST_ROWS if reading.layout.image is None else MOST_IMAGES)
     classes = _classes(resolved, source, reading, pieces, rows)
     parts = [read_piece(piece, reading, classes) for piece in pieces]
-    samples = _with_peoples_gold(pa.concat_tables([samples for samples, _ in parts]), source, base, classes)
+    samples = pa.concat_tables([samples for samples, _ in parts])
+    if source.gold is not None:  # people's answers
+        answers = find_answers(source.gold, base)
+        judged = answers.read()
+        require_classes(judged, classes, answers.label)
+        samples = settled_samples(samples, judged, classes)[0]
     seen = Seen(samples, pa.concat_tables([out for _, out in parts]), classes, rows)
     _require_few_rejects(seen, source, resolved.label)
     return seen
-
-
-def _with_peoples_gold(samples: pa.Table, source: Source, base: Path, classes: tuple[str, ...]) -> pa.Table:
-    """The samples with people's answers as their gold, where the source names them."""
-    if source.gold is None:
-        return samples
-    answers = find_answers(source.gold, base)
-    judged = answers.read()
-    require_classes(judged, classes, answers.label)
-    return settled_samples(samples, judged, classes)[0]
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:

@@ -89,8 +89,7 @@ def start_branch(what: str, work: Callable[..., R | None], *args: Any, **kwargs:
     branch: Branch[R] = Branch(what, run)
     if not run.goes_on_at_once:
         branch.carry_out(work, args, kwargs)
-        if branch._interruption is not None:
-            raise branch._interruption
+        branch.outcome()  # raises what interrupted it
         return branch
     if (started := _started.get()) is not None:
         started.append(branch)
@@ -175,14 +174,14 @@ class PlannedStage:
     title: str
     outlook: str
     where: str
+    work: Work
+    """What kind of work it is, and how much of it."""
     about: str = ""
     """The branch that it is in, such as an attack on a subject, and the ε that it tries."""
     key: str = ""
     """Its key, where all its inputs are there."""
     place: str = ""
     """Where it stands in the flow: the record of a run has the same stage there."""
-    work: Work | None = None
-    """What kind of work it is, and how much of it."""
     makes: Mapping[str, Given] = field(default_factory=dict)
     """What it hands on, by name; of what is not there yet, rows are unknown, and the digest is a promise's."""
 
@@ -219,7 +218,7 @@ class Plan(runs.Conductor):
             }
         makes = {name: Given(handle.kind, handle.digest, handle.rows or 0) for name, handle in handles.items()}
         run.note_work(work.like, (made.digest for made in makes.values()))
-        self.stages.append(PlannedStage(stage.name, stage.title, outlook, where, about, key, place, work, makes))
+        self.stages.append(PlannedStage(stage.name, stage.title, outlook, where, work, about, key, place, makes))
         return as_announced(stage.body, handles)
 
 

@@ -22,7 +22,7 @@ def pipeline_of(**settings: object) -> Pipeline:
 
 def examined(pipeline: Pipeline, folder: Path, classes: Artifact, held_out: HeldOut) -> Ground:
     """The pipeline's subjects, trained on what was set apart, as the ground of further audits."""
-    ground, waiting = Ground(pipeline, folder), Examination(classes, held_out)
+    ground, waiting = Ground(pipeline, folder), Examination(classes, *held_out)
     subjects = {one.name: examine_one(waiting, one, ground) for one in pipeline.subjects}
     return with_results(ground, subjects=replace(waiting, subjects=subjects))
 

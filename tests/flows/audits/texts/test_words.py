@@ -189,7 +189,7 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
     assert {"card.json", "config.json", "model.safetensors", "subject.yaml"} <= {one.name for one in folder.iterdir()}
     (written,) = YAML(typ="safe").load(folder / "subject.yaml")["subjects"]
     again = pipeline_of(name="again", source={"csv": "a.csv"}, subjects=[written])
-    ground = examined(again, tmp_path, examination.classes, examination.held_out)
+    ground = examined(again, tmp_path, examination.classes, HeldOut(examination.training, examination.evaluation))
     copy = audit.models["bert+on-noise"]
     assert ground.of(Examination).subjects["bert+on-noise"].predictions.digest == copy.predictions.digest
 
