@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from assay.infra.engines.calls import Slot, Slots, slot_here
+from assay.infra.engines.calls import Slot, Slots, process_state, slot_here
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
 
@@ -33,12 +34,8 @@ def cuda_devices() -> list[str]:
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if not present or allowed is None:
         return present
-    devices: list[str] = []
-    for name in (entry.strip() for entry in allowed.split(",")):
-        if name in ("", "-1"):
-            break  # CUDA ignores everything from the first invalid entry on
-        devices.append(name)
-    return devices
+    named = (entry.strip() for entry in allowed.split(","))
+    return list(takewhile(lambda name: name not in ("", "-1"), named))  # as CUDA does from the first invalid entry on
 
 
 def _names(listing: str) -> list[str]:
@@ -215,6 +212,17 @@ def accelerator_here() -> dict[str, str]:
         "optimizer": "fused",
         "products": "workspace of the first",
     }
+
+
+@contextmanager
+def seeded_torch(seed: int) -> Iterator[None]:
+    """Within the block Torch draws on this machine's processor from the seed; who draws afterwards, or in another
+    thread, does so as ever."""
+    import torch
+
+    with process_state, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 @contextmanager

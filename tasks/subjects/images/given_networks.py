@@ -23,8 +23,7 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from assay.infra.engines.calls import process_state
-from assay.infra.engines.devices import declare_image_operators
+from assay.infra.engines.devices import declare_image_operators, seeded_torch
 from assay.infra.errors import InputError, faults_in_words
 from assay.tasks.language.embeddings.encoder import LOADING
 from assay.tasks.subjects.predictions import in_the_order_of
@@ -235,8 +234,7 @@ def network_as_it_came(subject: ResolvedSubject, classes: Sequence[str], seed: i
     who, files = f'The network "{subject.source.written}"', subject.source.read()
     require_processor(files, subject.source.written)
     trains = subject.settings.train is not None
-    with process_state, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded_torch(seed):
         network = read_network(files, who, "images", len(classes) if trains else None)
     with made_of_files(who, _WHAT):
         if trains:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.experimental.optimization import fuse
 
+from assay.infra.engines.devices import seeded_torch
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.networks.convolutional import halved, pool_to
 
@@ -77,8 +78,7 @@ SIDE = 16
 
 def practice_model(classes: int = 3, *, multilabel: bool = False, block: int = 4) -> ImageModel:
     """A convolutional network for colour images of `SIDE` pixels, whose answers vary from image to image."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with seeded_torch(0):
         network = torch.nn.Sequential(
             torch.nn.Conv2d(3, 8, 3, stride=2, padding=1),
             torch.nn.ReLU(),

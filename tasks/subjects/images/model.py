@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.infra.engines.calls import process_state
-from assay.infra.engines.devices import torch_device_here
+from assay.infra.engines.devices import seeded_torch, torch_device_here
 from assay.infra.errors import InputError, RunError, faults_in_words
 from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
@@ -79,8 +78,7 @@ def own_network(code: CodeReference, *, classes: int, channels: int, size: int, 
             f'The network "{code.written}" asks for {", ".join(missing)}; Assay can give classes, channels and size.'
         )
     given = {name: value for name, value in offered.items() if name in wanted}
-    with process_state, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded_torch(seed):
         return built_module(code, "network", partial(build, **given))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import torch
 from torch import nn
 
-from assay.infra.engines.calls import process_state
+from assay.infra.engines.devices import seeded_torch
 from assay.infra.errors import InputError
 from assay.tasks.subjects.networks import convolutional, residual
 
@@ -45,6 +44,5 @@ def build_network(name: str, *, classes: int, channels: int, size: int, width: f
             f"The network {name} needs images of at least {smallest}×{smallest} pixels, and these have {size}: let the "
             "source resize them, or take another network (small-cnn takes 8 pixels)."
         )
-    with process_state, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded_torch(seed):
         return build(classes=classes, channels=channels, size=size, width=width)

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.infra.engines.devices import declare_image_operators
+from assay.infra.engines.devices import declare_image_operators, seeded_torch
 from assay.infra.errors import InputError, faults_in_words, suggestion
 
 if TYPE_CHECKING:
@@ -67,9 +67,6 @@ def refer_to_library(_settings: object, written: str, _beside: Path) -> LibraryN
 
 def library_network(network: LibraryNetwork, *, classes: int, channels: int, size: int, seed: int) -> nn.Module:
     """The network with weights drawn from the seed; raises where this process has another version of the library."""
-    import torch
-
-    from assay.infra.engines.calls import process_state
 
     actual = version(network.library) if find_spec(network.library) else "none"
     if actual != network.version:
@@ -81,10 +78,8 @@ def library_network(network: LibraryNetwork, *, classes: int, channels: int, siz
     cannot = f'"{network.written}" cannot be built for images of {channels} channels and {size} pixels: '
     with (
         faults_in_words(lambda fault: f"{cannot}{' '.join(str(fault).split())[:300].rstrip('.')}."),
-        process_state,
-        torch.random.fork_rng(devices=[]),
+        seeded_torch(seed),
     ):
-        torch.manual_seed(seed)
         return LIBRARIES[network.library].build(library, network.name, classes, channels, size)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.infra.engines.devices import declare_image_operators, torch_device_here
+from assay.infra.engines.devices import declare_image_operators, seeded_torch, torch_device_here
 from assay.infra.errors import InputError, faults_in_words
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
@@ -274,10 +274,8 @@ def start_of(
 ) -> Start:
     """Where a training starts: from a model that came trained on something else, its head fresh, or from a small BERT
     over the pieces that these texts are made of; what is fresh is drawn from the seed."""
-    import torch
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seeds.integer("initialisation", bits=62))
+    with seeded_torch(seeds.integer("initialisation", bits=62)):
         if source is None:
             tokenizer = learn_vocabulary(texts)
             network = new_bert(tokenizer, outputs, head)
