@@ -354,8 +354,7 @@ def columns_in(artifact: Artifact[Any]) -> list[str]:
     """The names of an artifact's columns, from the head of its first file; no row is read."""
     folder, files = _files_in_order(artifact)
     with open_parquet(folder, files[0].file) as parquet:
-        names: list[str] = parquet.schema_arrow.names
-    return names
+        return list(parquet.schema_arrow.names)
 
 
 def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:

@@ -183,7 +183,6 @@ class Run:
         self._open_engine, self._engine_lock = engine, threading.Lock()
         self._engine: Engine | None = None
         self._opening: threading.Thread | None = None
-        self._accelerator: dict[str, str] | None = None
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid(), share=share)
         self.allowance = allowance or Allowance(None)
@@ -264,17 +263,16 @@ class Run:
             profile["processor"] = self.engine.processor(self.compute.profile)
         return profile
 
+    @cached_property
     def accelerator(self) -> dict[str, str]:
         """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
         if self.compute.engine in ("local", "serial"):
             return accelerator_here()
-        if self._accelerator is None:
-            call = Call(0, "asking a GPU worker what it is", accelerator_here)
-            (outcome,) = self.engine.run([call], gpu=True)
-            if outcome.error is not None:
-                raise outcome.error
-            self._accelerator = cast(dict[str, str], outcome.value)
-        return self._accelerator
+        call = Call(0, "asking a GPU worker what it is", accelerator_here)
+        (outcome,) = self.engine.run([call], gpu=True)
+        if outcome.error is not None:
+            raise outcome.error
+        return cast(dict[str, str], outcome.value)
 
     def warm_up(self) -> None:
         """Open the engine in the background, while other things start; once, however often it is asked for."""

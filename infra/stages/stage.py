@@ -238,7 +238,7 @@ class Stage(Generic[P, R]):
         """Everything that the stage's key is made of."""
         profile = run.numeric_profile() | {name: keys.package_versions()[name] for name in self.libraries}
         if self.gpu:
-            profile |= {"device": "gpu", **run.accelerator()} if self.on_gpu(run) else {"device": "cpu"}
+            profile |= {"device": "gpu", **run.accelerator} if self.on_gpu(run) else {"device": "cpu"}
         return {
             "stage": self.name,
             "version": self.version,

@@ -159,13 +159,9 @@ class Manifest:
         kept = {file.file: file.bytes for part in self.counted for file in part.files}
         return kept | {file: size for output in self.outputs.values() for file, size in output.files.items()}
 
-    def to_json(self) -> dict[str, Any]:
-        """The manifest as plain JSON values."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Manifest:
-        """The manifest that `to_json` described."""
+        """The manifest that `dataclasses.asdict` described."""
         return _readers()[1].validate_python(value)
 
 
@@ -282,13 +278,9 @@ class RunRecord:
         """Whether it was run with `--set` or `--sample`: nobody follows it over the nights, and it changes no state."""
         return bool(self.overrides) or self.is_sample
 
-    def to_json(self) -> dict[str, Any]:
-        """The record as plain JSON values; in its sentences no secret stands."""
-        written = asdict(self)
-        return written | {name: masked_in(written[name]) for name in _SENTENCES}
-
     def to_text(self) -> str:
-        """What `to_json` describes, in a line: of the stages it takes the texts that they have."""
+        """The record as JSON in a line: of the stages it takes the texts that they have; in its sentences no secret
+        stands."""
         others = {name: value for name, value in vars(self).items() if name != "stages"}
         others |= {name: masked_in(others[name]) for name in _SENTENCES}
         text = json.dumps(others, sort_keys=True, ensure_ascii=False)
@@ -296,7 +288,7 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunRecord:
-        """The record that `to_json` described."""
+        """The record that `to_text` described."""
         record = _readers()[2].validate_python(value)
         datetime.fromisoformat(record.started)
         return record

@@ -237,10 +237,6 @@ class RangedFile(io.RawIOBase):
         """It is."""
         return True
 
-    def tell(self) -> int:
-        """Where the next byte is read."""
-        return self._at
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Read on from there."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
@@ -256,6 +252,11 @@ class RangedFile(io.RawIOBase):
         view[: len(content)] = content
         self._at += len(content)
         return len(content)
+
+
+def json_bytes(value: object) -> bytes:
+    """The content of a JSON file."""
+    return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode()
 
 
 V = TypeVar("V")
@@ -391,7 +392,7 @@ class Folder:
 
     def write_json(self, name: str, value: object) -> None:
         """Put a JSON file there, as `write` does."""
-        self.write(name, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).encode())
+        self.write(name, json_bytes(value))
 
     def create(self, name: str, content: bytes) -> bool:
         """Put a file there unless there is one already; False if there was: of two writers the first wins.

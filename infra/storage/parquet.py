@@ -67,10 +67,8 @@ def row_sums(table: pa.Table) -> RowSums:
     >>> row_sums(whole) == row_sums(whole.take([1, 0]))
     False
     """
-    sums = RowSums()
-    for at in range(0, table.num_rows, _ROWS_AT_ONCE):
-        sums = sums.then(_block_sums(table.slice(at, _ROWS_AT_ONCE)))
-    return sums
+    blocks = (table.slice(at, _ROWS_AT_ONCE) for at in range(0, table.num_rows, _ROWS_AT_ONCE))
+    return functools.reduce(RowSums.then, map(_block_sums, blocks), RowSums())
 
 
 def row_hashes(table: pa.Table) -> list[bytes]:
@@ -135,15 +133,10 @@ def _row_bytes(arrays: Sequence[pa.Array], rows: int) -> Iterable[bytes]:
 
 def _fixed_rows(columns: Sequence[Bytes], rows: int) -> list[bytes]:
     """The bytes of all columns side by side, a value per row."""
-    width = sum(column.shape[1] for column in columns)
-    if not width:
+    if not columns:
         return [b""] * rows
-    matrix = np.empty((rows, width), np.uint8)
-    at = 0
-    for column in columns:
-        matrix[:, at : at + column.shape[1]] = column
-        at += column.shape[1]
-    values: list[bytes] = matrix.view(f"V{width}").ravel().tolist()
+    matrix = np.ascontiguousarray(np.hstack(columns))
+    values: list[bytes] = matrix.view(f"V{matrix.shape[1]}").ravel().tolist()
     return values
 
 

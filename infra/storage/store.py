@@ -22,13 +22,12 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from assay.infra.errors import InputError, RunError
 from assay.infra.storage.artifacts import Artifact, Kind, Manifest, Output, RunRecord
-from assay.infra.storage.folders import Folder, failures_in_words
+from assay.infra.storage.folders import Folder, failures_in_words, json_bytes
 from assay.infra.storage.network import FIRST_RETRY_SECONDS
 
 V = TypeVar("V")
@@ -46,6 +45,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.folder = Folder(url)
+        self._manifests: dict[tuple[str, str], Manifest] = {}
 
     def open(self) -> Store:
         """The store, ready to write to; refused where it cannot be written or is of a newer format than we know."""
@@ -121,28 +121,26 @@ class Store:
         """
         if manifest.quarantined:
             # What lacks partitions is kept apart: a later run asks for the whole, finds none, and tries again.
-            self.folder.write(self._partial_name(manifest.stage, manifest.key), _json_bytes(manifest))
+            self.folder.write_json(self._partial_name(manifest.stage, manifest.key), asdict(manifest))
             return manifest
         name = f"{self.place(manifest.stage, manifest.key)}/manifest.json"
         earlier = self.manifest(manifest.stage, manifest.key)
         if earlier is None:
-            if self.folder.create(name, _json_bytes(manifest)):
+            if self.folder.create(name, json_bytes(asdict(manifest))):
                 return manifest
             earlier = self.manifest(manifest.stage, manifest.key)
         if earlier is None:  # it is there and cannot be read: nobody takes anything from it
-            self.folder.write(name, _json_bytes(manifest))
+            self.folder.write_json(name, asdict(manifest))
             return manifest
-        for output, ours in manifest.outputs.items():
-            theirs = earlier.outputs.get(output)
-            if theirs is None or theirs.artifact.digest != ours.artifact.digest:
-                raise RunError(
-                    f"Stage {manifest.stage} gave another {ours.artifact.kind} than run {earlier.run} did, under "
-                    f"the same key {manifest.key}: it depends on something outside its settings and inputs (a clock, "
-                    f"an unseeded draw, another machine). Run again with --fresh to replace the earlier one."
-                )
+        for kind in _differing(earlier, manifest):
+            raise RunError(
+                f"Stage {manifest.stage} gave another {kind} than run {earlier.run} did, under the same key "
+                f"{manifest.key}: it depends on something outside its settings and inputs (a clock, an unseeded draw, "
+                f"another machine). Run again with --fresh to replace the earlier one."
+            )
         if self.damage(earlier):
             repaired = replace(earlier, outputs=manifest.outputs)
-            self.folder.write(name, _json_bytes(repaired))
+            self.folder.write_json(name, asdict(repaired))
             return repaired
         return earlier
 
@@ -153,11 +151,7 @@ class Store:
         """
         if again.quarantined:
             return again
-        differing = [
-            output.artifact.kind
-            for name, output in again.outputs.items()
-            if name not in held.outputs or held.outputs[name].artifact.digest != output.artifact.digest
-        ]
+        differing = _differing(held, again)
         if not differing:
             self.folder.remove(f"{self.place(again.stage, again.key)}/manifest.json")
             self.folder.remove(self.place(again.stage, again.key))
@@ -212,10 +206,6 @@ class Store:
             if (made.kind, made.digest, made.uri.rpartition("/")[2]) == wanted:
                 return output
         return None
-
-    @cached_property
-    def _manifests(self) -> dict[tuple[str, str], Manifest]:
-        return {}
 
     def index_partitions(self, manifest: Manifest) -> None:
         """Write down where later results find the partitions of this one, and what reductions counted in them."""
@@ -283,8 +273,11 @@ class Store:
         return [record for record in records if pipeline in (None, record.pipeline)]
 
 
-def _json_bytes(manifest: Manifest) -> bytes:
-    return json.dumps(manifest.to_json(), indent=1, sort_keys=True, ensure_ascii=False).encode()
+def _differing(earlier: Manifest, later: Manifest) -> list[str]:
+    """The kinds of the outputs that the later manifest has otherwise than the earlier one."""
+    before = {name: output.artifact.digest for name, output in earlier.outputs.items()}
+    after = {name: output.artifact for name, output in later.outputs.items()}
+    return [artifact.kind for name, artifact in after.items() if before.get(name) != artifact.digest]
 
 
 def _indexed_key(name: str) -> str:

@@ -19,6 +19,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -389,11 +390,10 @@ class CodeReference:
 
     def line_of(self, fault: BaseException) -> str:
         """` (line 12)` for an error raised in this code, or nothing."""
-        trace, where = fault.__traceback__, ""
-        while trace is not None:
-            if Path(trace.tb_frame.f_code.co_filename).stem == self.module.rpartition(".")[2]:
-                where = f" (line {trace.tb_lineno})"
-            trace = trace.tb_next
+        where = ""
+        for frame, line in traceback.walk_tb(fault.__traceback__):
+            if Path(frame.f_code.co_filename).stem == self.module.rpartition(".")[2]:
+                where = f" (line {line})"
         return where
 
 

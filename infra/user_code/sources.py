@@ -19,6 +19,7 @@ from functools import lru_cache
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from types import ModuleType
@@ -121,9 +122,7 @@ def imported_by(source: bytes, path: str, package: str) -> Iterator[str]:
 
 
 def _with_parents(module: str) -> Iterator[str]:
-    parts = module.split(".")
-    for length in range(1, len(parts) + 1):
-        yield ".".join(parts[:length])
+    return accumulate(module.split("."), lambda package, name: f"{package}.{name}")
 
 
 class _Parcel(MetaPathFinder, InspectLoader):

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import source_from_cache
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
 import assay
@@ -150,13 +149,11 @@ def _audit_hook(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _callers() -> list[Accesses]:
-    frame: FrameType | None = sys._getframe(2)
     callers: list[Accesses] = []
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe(2)):
         heard = _modules.get(frame.f_globals.get("__name__", ""))
         if heard is not None and heard not in callers:
             callers.append(heard)
-        frame = frame.f_back
     return callers
 
 

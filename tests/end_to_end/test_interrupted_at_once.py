@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,6 @@ def test_a_killed_run_is_left_alone_while_it_lives_and_gone_on_with_afterwards(
     assert second.wait() == 0, second.err
     killed, resumed = records(store)
     assert killed["status"] == "crashed"
-    assert digests(resumed) == digests(run.record.to_json())
+    assert digests(resumed) == digests(json.loads(run.record.to_text()))
     done = {stage["key"] for stage in killed["stages"]}
     assert {stage["key"] for stage in resumed["stages"] if stage["cached"]} >= done

@@ -12,7 +12,7 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean, close_crashed_runs
 
-RECORD = RunRecord("2026-11-22-0200-k3f9", "night", "2026-11-22T02:00:00.000+00:00", 0, "host", 1).to_json()
+RECORD = json.loads(RunRecord("2026-11-22-0200-k3f9", "night", "2026-11-22T02:00:00.000+00:00", 0, "host", 1).to_text())
 
 
 @pytest.mark.parametrize(

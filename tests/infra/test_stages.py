@@ -1,6 +1,5 @@
 """A stage asks the store first, computes what is missing, and commits it whole."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -384,6 +383,5 @@ def test_a_kind_without_extras_refuses_them():
 def test_a_record_is_written_with_the_text_that_each_of_its_stages_has(run):
     make(4, 2)
     record = run.record
-    assert json.loads(record.to_text()) == record.to_json()
     assert run.store.run(record.id) == record
     assert record.stages[0].text is record.stages[0].text  # made once, however often the record is written

@@ -1,5 +1,6 @@
 """The store stays small, and nothing that is in use or being written goes."""
 
+import json
 import os
 import threading
 import time
@@ -312,7 +313,7 @@ def test_a_file_that_is_no_record_is_passed_over(make_run):
     kept = finished(make_run, "x")
     store = make_run().store
     store.folder.write_json("runs/junk.json", {"a": 1})
-    newer = store.run(kept).to_json() | {"id": "2099-01-01-0000-next", "a field of tomorrow": 1}
+    newer = json.loads(store.run(kept).to_text()) | {"id": "2099-01-01-0000-next", "a field of tomorrow": 1}
     store.folder.write_json("runs/2099-01-01-0000-next.json", newer)
     assert {run.id for run in store.runs()} == {kept, "2099-01-01-0000-next"}
 

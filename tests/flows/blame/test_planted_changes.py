@@ -121,7 +121,7 @@ def test_what_was_not_kept_is_one_lump_and_the_rest_is_shared_out(nights, tmp_pa
     shutil.copytree(nights[0], folder)
     store = Store(str(folder / "store"))
     for name in (ran[()], late):  # as if the weights had been too large
-        record = store.run(name).to_json()
+        record = json.loads(store.run(name).to_text())
         for one in record["ingredients"]:
             one["kept"] = one["name"] != "epoch.txt"
         store.folder.write_json(f"runs/{name}.json", json.loads(json.dumps(record)))
@@ -169,7 +169,7 @@ def test_runs_of_before_files_were_kept_and_other_libraries_are_named(nights, tm
     assert nights[1]["labels",]
     shutil.copytree(nights[0], folder)
     store = Store(str(folder / "store"))
-    record = store.run(early).to_json()
+    record = json.loads(store.run(early).to_text())
     store.folder.write_json(f"runs/{early}.json", record | {"ingredients": []})
     for place in (folder / "store" / "stages" / "apply_labeling_functions").glob("*/manifest.json"):
         manifest = json.loads(place.read_text())

@@ -64,7 +64,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, RunRecord]:
 def copied(night: tuple[Store, RunRecord], tmp_path: Path) -> tuple[Store, RunRecord]:
     """The night, with a record that a test may change."""
     store, record = night
-    return store, RunRecord.from_json(json.loads(json.dumps(record.to_json())))
+    return store, RunRecord.from_json(json.loads(record.to_text()))
 
 
 @pytest.mark.slow
