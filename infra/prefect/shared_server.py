@@ -93,15 +93,15 @@ class SharedServer(PrefectServer):
             handed = socket.recv_fds(lease, 1, 1)[1]
             answer = lines.readline()
             lease.settimeout(None)
-        told = json.loads(answer or "{}")
-        if "error" in told:
-            raise RunError(told["error"])
+        reply = json.loads(answer or "{}")
+        if "error" in reply:
+            raise RunError(reply["error"])
         if not handed:
             return False
         self._name_files(f"shared-{self._number}")
         self._use = _place(self._home, self._number, "runs").open("w")
         fcntl.flock(self._use, fcntl.LOCK_SH)
-        self.url, self._secret, self.socket = told["url"], told["secret"], socket.socket(fileno=handed[0])
+        self.url, self._secret, self.socket = reply["url"], reply["secret"], socket.socket(fileno=handed[0])
         self.socket.set_inheritable(False)
         register("PREFECT_API_AUTH_STRING", self._secret)
         threading.Thread(target=self._listen, args=(lines,), name="assay-prefect", daemon=True).start()
