@@ -34,7 +34,7 @@ from assay.infra.prefect.server import START_SECONDS, PrefectServer
 IDLE = "ASSAY_SERVER_IDLE"
 _IDLE_SECONDS = 300.0
 _SLOTS = 4
-_RUNS_AT_ONCE = 4  # that many wait little for each other's writes to SQLite
+_RUNS_AT_ONCE = 4  # so many wait little for each other's writes to SQLite
 
 
 def idle_seconds() -> float:
@@ -216,12 +216,12 @@ def main(listening: socket.socket, home: Path, slot: int) -> None:
     while ready := connection.wait([listening, *runs], None if runs else max(0.0, until - time.monotonic())):
         well = True
         for each in ready:
-            if each in runs:  # it has nothing to say but that it ends
+            if each in runs:  # a run writes nothing more: its connection has been closed
                 runs.remove(each)
                 each.close()
                 until = time.monotonic() + idle
                 continue
-            with suppress(OSError):  # who ends while it waits is missed by nobody
+            with suppress(OSError):  # a run that ended while it waited is dropped
                 run, _ = listening.accept()
                 well = not handed or (server.starts == starts and server.answers())
                 if well and len(runs) < _RUNS_AT_ONCE and _first_line(run) == software:

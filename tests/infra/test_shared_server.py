@@ -183,7 +183,9 @@ def test_runs_that_start_at_the_same_time_share_a_server(folder: Path) -> None:
             server.stop()
 
 
-def test_a_run_that_ends_while_it_waits_is_missed_by_nobody(run: Callable[[], SharedServer], folder: Path) -> None:
+def test_a_run_that_ends_while_it_waits_takes_nothing_from_the_others(
+    run: Callable[[], SharedServer], folder: Path
+) -> None:
     first = run()
     for asks in (True, False):
         with socket.socket(socket.AF_UNIX) as gone:
@@ -290,7 +292,7 @@ def test_a_time_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, asked: 
 
 
 @pytest.mark.slow
-def test_a_daemon_and_a_server_that_are_killed_are_missed_by_nobody(
+def test_a_run_goes_on_when_the_server_and_then_the_daemon_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(IDLE, "5")
