@@ -181,14 +181,12 @@ def pairwise_test(
     return Tested(n, mean, sigma, span, log_p, gap, reach)
 
 
-def n_model_test(
-    values: npt.NDArray[np.float64], span: float, bound: Bound = "paper", alpha: float = 0.05, lowest: float = -1.0
-) -> Tested:
+def n_model_test(values: Values, span: float, bound: Bound = "paper", alpha: float = 0.05) -> Tested:
     """The test of an architecture and its training (section 3.3): T of N models on one test set, [N, n], averaged.
 
     It asks whether the models are fitted to the test set all in the same way; what only one seed did is averaged out.
     """
-    return pairwise_test(values.mean(axis=0), span, bound, alpha, lowest)
+    return pairwise_test(values.mean(axis=0), span, bound, alpha)
 
 
 def basic_p(errors: Values, weighted: Values) -> float:

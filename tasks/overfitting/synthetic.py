@@ -127,9 +127,7 @@ def learn(points: Points, steps: int, penalty: float, generator: np.random.Gener
     return Line(weights[:-1], float(weights[-1]))
 
 
-def _step(
-    weights: npt.NDArray[np.float64], squares: npt.NDArray[np.float64], batch: npt.NDArray[np.float64], penalty: float
-) -> None:
+def _step(weights: Vector, squares: Vector, batch: Matrix, penalty: float) -> None:
     """One step of RMSProp, in place; rows of the batch are y · (x, 1)."""
     # σ(−t) by tanh: no overflow for any margin
     pull = 0.5 - 0.5 * np.tanh(0.5 * (batch @ weights))
@@ -243,10 +241,10 @@ def classifier(piece: SyntheticRun, steps: int, fixed_test_set: bool, seeds: See
     shared = seeds.generator(f"{piece.experiment} test set")
     test = draw(TEST[piece.experiment], shared if fixed_test_set else generator)
     if piece.experiment == "independent":
-        training = draw(TRAINING, generator)
-        return TrainedClassifier(learn(training, steps, 0.0, generator), training, test)
-    training = test.take(generator.permutation(len(test.y))[:TRAINING])
-    return TrainedClassifier(learn(training, steps, PENALTY, generator), training, test)
+        training, penalty = draw(TRAINING, generator), 0.0
+    else:
+        training, penalty = test.take(generator.permutation(len(test.y))[:TRAINING]), PENALTY
+    return TrainedClassifier(learn(training, steps, penalty, generator), training, test)
 
 
 def run_experiment(

@@ -31,7 +31,6 @@ T = TypeVar("T", bound=np.generic)
 _BYTES = 2**26  # for the windows of one turn
 _COPIES = 32  # bytes per place of a window: two arrays of float64, and some of truth values
 
-DETERMINISTIC = ("strongest", "nearest")
 RANDOM = ("random", "random2")
 
 
@@ -40,7 +39,7 @@ def span(generator: Generator) -> float:
 
     A chosen shift that succeeds shares its goal with a sample that is wrong there already, so that h ≤ 1/2.
     """
-    return 1.5 if generator in DETERMINISTIC else 2.0
+    return 2.0 if generator in RANDOM else 1.5
 
 
 def shifts(eps: int) -> Whole:
@@ -153,11 +152,6 @@ class Shifted:
     weighted: npt.NDArray[np.float64]
     """L(f, g(x)) h(g(x)), under a random generator its mean [n]."""
 
-    @property
-    def difference(self) -> npt.NDArray[np.float64]:
-        """T = L(f, g(x)) h(g(x)) − L(f, x) [n]."""
-        return self.weighted - self.wrong
-
 
 class Lattice:
     """The lattices of n images, filled in as they are asked for; nothing is looked at twice."""
@@ -168,9 +162,7 @@ class Lattice:
         self._look = look
         self._excess, self._wrong = np.zeros((n, side, side)), np.zeros((n, side, side), bool)
         self._known = np.zeros((n, side, side), bool)
-        everybody = np.arange(n)
-        self._evaluate(everybody, np.zeros((n, 2), np.int64), eps)
-        _, self.near_wrong = self._box(everybody, np.zeros((n, 2), np.int64), eps)
+        _, self.near_wrong = self._around(np.arange(n), np.zeros((n, 2), np.int64), eps)
         self.wrong = self.near_wrong[:, eps, eps]
         self.attackable = self.near_wrong.any(axis=(1, 2)) & ~self.wrong
 
@@ -185,32 +177,23 @@ class Lattice:
         if generator in RANDOM:
             likely, lost = probability(self.eps, generator), np.flatnonzero(self.attackable)
             weighted[self.wrong] = 1 / (1 + likely * right_around(self.near_wrong[self.wrong], self.eps).ravel())
-            _, around = self._fields(lost, np.zeros((len(lost), 2), np.int64))
+            _, around = self._around(lost, np.zeros((len(lost), 2), np.int64), 2 * self.eps)
             adversarial[lost], weighted[lost] = expected(around, self.eps, generator)
         else:
             rows = np.flatnonzero(self.wrong | self.attackable)
-            excess, wrong = self._box(rows, np.zeros((len(rows), 2), np.int64), self.eps)
+            excess, wrong = self._around(rows, np.zeros((len(rows), 2), np.int64), self.eps)
             goals = shifts(self.eps)[chosen(excess, wrong, self.eps, generator).ravel()]
-            weighted[rows] = 1 / (1 + landing(*self._fields(rows, goals), self.eps, generator))
+            weighted[rows] = 1 / (1 + landing(*self._around(rows, goals, 2 * self.eps), self.eps, generator))
         return Shifted(self.wrong, self.attackable, adversarial, weighted)
 
-    def _fields(self, rows: Whole, centres: Whole) -> tuple[Excess, Wrong]:
-        """The fields of 4ε + 1 places each way around these centres, looked at where they were not yet."""
-        self._evaluate(rows, centres, 2 * self.eps)
-        return self._box(rows, centres, 2 * self.eps)
-
-    def _evaluate(self, rows: Whole, centres: Whole, reach: int) -> None:
-        where, down, right = (places.ravel() for places in self._places(rows, centres, reach))
-        new = ~self._known[where, down, right]
-        where, down, right = where[new], down[new], right[new]
-        if len(where) == 0:
-            return
-        excess, wrong = self._look(where, down - 3 * self.eps, right - 3 * self.eps)
-        self._excess[where, down, right], self._wrong[where, down, right] = excess, wrong
-        self._known[where, down, right] = True
-
-    def _box(self, rows: Whole, centres: Whole, reach: int) -> tuple[Excess, Wrong]:
+    def _around(self, rows: Whole, centres: Whole, reach: int) -> tuple[Excess, Wrong]:
+        """The fields of 2r + 1 places each way around these centres, looked at where they were not yet."""
         places = self._places(rows, centres, reach)
+        new = ~self._known[places]
+        if new.any():
+            image, down, right = unknown = tuple(place[new] for place in places)
+            self._excess[unknown], self._wrong[unknown] = self._look(image, down - 3 * self.eps, right - 3 * self.eps)
+            self._known[unknown] = True
         return self._excess[places], self._wrong[places]
 
     def _places(self, rows: Whole, centres: Whole, reach: int) -> tuple[Whole, Whole, Whole]:

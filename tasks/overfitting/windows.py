@@ -17,7 +17,16 @@ import pyarrow.compute as pc
 from assay.data.images import Pixels, pixels_of
 from assay.data.schemas import ShiftedWindows
 from assay.infra.errors import InputError, RunError
-from assay.tasks.overfitting.independence import Record, Role, basic_p, fingerprint, n_model_test, samples_fingerprint
+from assay.tasks.overfitting.independence import (
+    Record,
+    Role,
+    Values,
+    basic_p,
+    fingerprint,
+    mean_or_none,
+    n_model_test,
+    samples_fingerprint,
+)
 from assay.tasks.overfitting.settings import Bound, Generator
 from assay.tasks.overfitting.translations import Lattice, Look, Shifted, Whole, offsets_by_distance, shift, span
 from assay.tasks.statistics.findings import Finding
@@ -161,7 +170,6 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Map
     return pa.concat_tables(tables).combine_chunks().take(pa.array(order))
 
 
-Values = npt.NDArray[np.float64]
 _WAYS_OUT = {"fresh": "`fresh`", "training": "the training samples (`training: false`)"}
 _Z = 1.96  # of the normal 95 % interval around a mean over samples
 
@@ -251,7 +259,7 @@ def _record(
         models=len(looked),
         bound=bound,
         adversarial_error=float(np.mean([model.adversarial[generator] for model in looked])),
-        h_original=float(originals.mean()) if len(originals) else None,
+        h_original=mean_or_none(originals),
         h_adversarial=float(sum(shared) / sum(fooled)) if sum(fooled) else None,
         moved=round(float(np.mean([model.attackable.sum() for model in looked]))),
         basic_p=basic_p(errors, weighted),
