@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.attacks.settings import Norm, eps_name, norm_and_slice
+from assay.tasks.reporting.estimates import answer_tone
 from assay.tasks.reporting.numerals import percent, plural
 from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
 from assay.tasks.subjects.images.model import THRESHOLD
@@ -127,8 +128,7 @@ def _answer_marks(row: dict[str, Any], side: str, classes: Sequence[str]) -> lis
     probabilities = row[f"{side}_probabilities"]
     if row["labels"] is None:
         code = row[side]
-        tone: Tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
-        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", tone)]
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", answer_tone(code, row["gold"]))]
     marks = []
     for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
         wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)

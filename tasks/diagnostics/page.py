@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.data.images import Pixels, png
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN
 from assay.tasks.diagnostics.maps import upsampled
-from assay.tasks.reporting.estimates import series_of, share_text
+from assay.tasks.reporting.estimates import answer_tone, series_of, share_text
 from assay.tasks.reporting.gallery import Rgb, heat, signed
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import (
@@ -105,7 +105,7 @@ def _alt(off: Matrix, classes: Sequence[str], title: str) -> str:
     return f"Labels named together, {title}: {'; '.join(named) or 'none'}."
 
 
-_NONE = "none"
+_AGREEMENT = "diagnostics.knn_agreement"
 _NOTE = (
     "Small distances mean alike; directions and large distances mean nothing. Pale: training samples; solid: audited "
     "ones. The percentage is measured in the layer itself, not in this picture: how many of the audited samples have "
@@ -117,7 +117,7 @@ def layer_blocks(findings: FindingIndex, points: pa.Table, subject: str, classes
     """How neighbours agree layer by layer, and every layer in the plane."""
     rows = points.to_pylist()
     layers = distinct(row["layer"] for row in rows)
-    agreements = FindingIndex(findings.select("diagnostics.knn_agreement", subject=subject))
+    agreements = FindingIndex(findings.select(_AGREEMENT, subject=subject))
     groups = agreements.distinct("group")
     blocks: list[Block] = []
     if len(layers) > 1 and measured(agreements):
@@ -163,14 +163,14 @@ def _clouds(rows: Sequence[Row], shown: str, classes: Sequence[str]) -> list[Clo
     for code in (*range(len(classes)), -1):
         some = [row for row in rows if row["shown"] == shown and row["code"] == code]
         if some:
-            name, kind = (classes[code], code) if code >= 0 else (_NONE, len(classes))
+            name, kind = (classes[code], code) if code >= 0 else ("none", len(classes))
             x, y = ([row[axis] for row in some] for axis in ("x", "y"))
             clouds.append(Cloud(name, x, y, kind, shown == TRAIN))
     return clouds
 
 
 def _agreement(agreements: FindingIndex, layer: str, subject: str, group: str) -> Finding | None:
-    return agreements.get("diagnostics.knn_agreement", subject, layer, group)
+    return agreements.get(_AGREEMENT, subject, layer, group)
 
 
 def _written(group: str) -> str:
@@ -283,17 +283,13 @@ def _answer_marks(row: Row, classes: Sequence[str]) -> list[Mark]:
     probabilities = row["probabilities"]
     if row["labels"] is None:
         code = row["said"]
-        tone: Tone = "neutral" if row["gold"] is None else "good" if code == row["gold"] else "bad"
-        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", tone)]
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", answer_tone(code, row["gold"]))]
     named = [at for at, p in enumerate(probabilities) if p >= THRESHOLD]
     named.sort(key=lambda at: -probabilities[at])
     tones: dict[int, Tone] = {1: "good", 0: "bad", -1: "neutral"}
     marks = [Mark(f"{classes[at]} · {percent(probabilities[at], 0)}", tones[row["labels"][at]]) for at in named]
     more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
     return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
-
-
-_METRIC = "diagnostics.knn_agreement"
 
 
 @dataclass(frozen=True)
@@ -328,7 +324,7 @@ def page(findings: FindingIndex, subjects: Sequence[InsideSubject]) -> Part:
 
 def _sentence(findings: FindingIndex, seen: InsideSubject) -> str:
     """What the last layer still knows of clean samples, and of attacked ones."""
-    agreements = measured(findings.select(_METRIC, subject=seen.subject))
+    agreements = measured(findings.select(_AGREEMENT, subject=seen.subject))
     if not agreements:
         return ""
     layer = agreements[-1].of

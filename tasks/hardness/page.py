@@ -13,20 +13,9 @@ import pyarrow as pa
 from toolz import groupby
 
 from assay.tasks.hardness.measures import CONFIDENCE, MARGIN, THETA, measure_named
-from assay.tasks.reporting.estimates import capital
+from assay.tasks.reporting.estimates import answer_tone, capital
 from assay.tasks.reporting.numerals import coefficient, integer, p_concluded, percent, plural
-from assay.tasks.reporting.parts import (
-    Block,
-    LinePlot,
-    Mark,
-    NamedSample,
-    Panels,
-    Paragraph,
-    Part,
-    SampleList,
-    Series,
-    Tone,
-)
+from assay.tasks.reporting.parts import Block, LinePlot, Mark, NamedSample, Panels, Paragraph, Part, SampleList, Series
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, highest, measured
 from assay.tasks.statistics.metrics import metrics_of
@@ -51,9 +40,8 @@ class HardSample:
         """What the subject says, and whether that is right."""
         if self.predicted is None:
             return None
-        tone: Tone = "neutral" if self.truth is None else "good" if self.truth == self.predicted else "bad"
         truth = "" if self.truth in (None, self.predicted) else f", in truth {self.truth}"
-        return Mark(f"{self.predicted}{truth}", tone)
+        return Mark(f"{self.predicted}{truth}", answer_tone(self.predicted, self.truth))
 
     @property
     def named(self) -> NamedSample:
@@ -106,7 +94,7 @@ def page(findings: FindingIndex, pairs: pa.Table, samples: Sequence[HardSample])
 
 
 def _related(findings: FindingIndex) -> list[Finding]:
-    return [pair for pair in findings.select("hardness.association") if pair.value is not None]
+    return measured(findings.select("hardness.association"))
 
 
 def _leading(findings: FindingIndex) -> Finding | None:

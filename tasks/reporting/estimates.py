@@ -17,6 +17,7 @@ from assay.tasks.reporting.parts import (
     Scale,
     Series,
     SeriesStyle,
+    Tone,
 )
 from assay.tasks.statistics.clusters import Integers, kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -233,6 +234,17 @@ def first_few(of_subjects: Sequence[str]) -> str:
     """
     more = len(of_subjects) - NAMED
     return ", ".join(of_subjects[:NAMED]) + (f"; {plural(more, 'more subject')} below" if more > 0 else "")
+
+
+def answer_tone(answer: object, truth: object) -> Tone:
+    """How an answer is marked: `good` if it is right, `bad` if it is wrong, `neutral` where nobody knows (None).
+
+    >>> answer_tone("benign", "malignant"), answer_tone(1, None)
+    ('bad', 'neutral')
+    """
+    if truth is None:
+        return "neutral"
+    return "good" if answer == truth else "bad"
 
 
 def capital(text: str) -> str:
