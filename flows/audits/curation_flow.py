@@ -325,7 +325,7 @@ def show_order(ground: Ground, curation: Curation, findings: FindingIndex) -> It
     curves = pa.concat_tables([collect(curve, schemas.OrderingCurve.schema.names) for curve in measured])
     classes = dict(enumerate(classes_of(ground)))
     sketch = collect(curation.headline.sketch, schemas.CuratedSets.schema.names)
-    yield ordering_page.page(findings, curves, sketch, classes, samples=curation.headline.curated.rows)
+    yield ordering_page.page(findings, curves, sketch, classes, curation.headline.curated.rows)
 
 
 def show_curation(ground: Ground, curation: Curation, findings: FindingIndex) -> Iterator[Part]:

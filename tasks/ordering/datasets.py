@@ -12,22 +12,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from assay.infra.errors import InputError
 
 
-class _Ids(Protocol):
-    def to_pylist(self) -> Sequence[str]: ...
-
-
-def tie_breaks(ids: _Ids) -> npt.NDArray[np.int64]:
+def tie_breaks(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """A stable 64-bit hash (BLAKE2b) of each sample id: who comes first among equals, on any machine and any day.
 
-    >>> import pyarrow as pa
     >>> tie_breaks(pa.array(["a", "b"])).tolist()
     [4681665781835383343, -8902839231844102283]
     """
@@ -43,7 +39,7 @@ def cut_points(samples: int, datasets: int) -> npt.NDArray[np.int64]:
     """
     if samples < datasets:
         raise InputError(
-            f"{samples} samples cannot be cut into {datasets} data sets; lower ordering.datasets to {max(samples, 3)} "
+            f"{samples} samples cannot be cut into {datasets} data sets; lower ordering.datasets to {samples} "
             "or fewer, or bring more samples."
             if samples >= 3
             else f"{samples} samples are too few to order; bring at least {datasets}."

@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Intervals
-from assay.tasks.ordering.datasets import tie_breaks
+from assay.tasks.ordering.datasets import Integers, tie_breaks
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _NONE = 1e-4  # with fewer votes won, θ_L ≈ (α/2)^(1/s) is below every float: 0
 _MOST = 64  # votes cast up to which there are polynomials; beyond, and below one vote won, the function is inverted
@@ -80,8 +79,8 @@ _LOOKED_AT = 10_000
 class Bounds(NamedTuple):
     """θ_L and θ_U, elementwise."""
 
-    lower: npt.NDArray[np.float64]
-    upper: npt.NDArray[np.float64]
+    lower: Floats
+    upper: Floats
 
 
 def clopper_pearson(votes_cast: npt.ArrayLike, votes_won: npt.ArrayLike, alpha: float) -> Bounds:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
-from assay.tasks.reporting.estimates import seen_text, series_of, share_estimate, share_text
+from assay.tasks.reporting.estimates import answer_tone, seen_text, series_of, share_estimate, share_text
 from assay.tasks.reporting.numerals import coefficient, integer, interval, p_concluded, p_equals, percent, plural
 from assay.tasks.reporting.parts import (
     Block,
@@ -163,38 +163,30 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 _NOT_SHOWN = "That the rules' labels get worse along the order is not shown"
 
 
-def page(
-    findings: FindingIndex,
-    curve: pa.Table,
-    curated: pa.Table,
-    classes: Mapping[int, str],
-    *,
-    labeler: str = "",
-    samples: int | None = None,
-) -> Part:
+def page(findings: FindingIndex, curve: pa.Table, curated: pa.Table, classes: Mapping[int, str], samples: int) -> Part:
     """The part of the report about the order, from the `OrderingCurve`, the findings and the `CuratedSets`.
 
-    `labeler` says whose order is in the headline (and in `curated`); left out, it is the first one of the curve.
-    `samples` is how many were ordered, where `curated` is a sketch of a long order.
+    The headline is about the first labeler of the curve, whose order `curated` is. `samples` is how many were ordered:
+    of a long order `curated` is a sketch.
     """
     measured = curves(curve)
-    chosen = labeler or next((name for approach, name in measured if approach == "ours"), "")
-    rows = measured.get(("ours", chosen), [])
+    labeler = next((name for approach, name in measured if approach == "ours"), "")
+    rows = measured.get(("ours", labeler), [])
     known = any(row["accuracy"] is not None for row in rows)
     blocks: list[Block] = []
-    n = curated.num_rows if samples is None else samples
     if known:
-        blocks += [accuracy_plot(rows, chosen), _facts(findings, chosen, len(rows)), *_calibration(findings, chosen)]
-        blocks += [*approaches_plot(findings, measured, chosen), *_recommended(findings, chosen)]
-    elif n:
-        blocks.append(interval_plot(curated, n))
+        blocks += [accuracy_plot(rows, labeler), _facts(findings, labeler, len(rows))]
+        blocks += _calibration(findings, labeler)
+        blocks += [*approaches_plot(findings, measured, labeler), *_recommended(findings, labeler)]
+    elif samples:
+        blocks.append(interval_plot(curated, samples))
     hardest, unvoted = (_named(rows, classes) for rows in hardest_of(curated))
     if hardest:
         blocks.append(SampleList(f"The {len(hardest)} most adversarial samples", hardest, _HARDEST_NOTE))
     if unvoted:
         blocks.append(SampleList(f"{plural(len(unvoted), 'sample')} that no rule voted on", unvoted, _UNVOTED_NOTE))
-    sentence = _sentence(findings, chosen, n)
-    return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, chosen), samples=hardest)
+    sentence = _sentence(findings, labeler, samples)
+    return Part("Adversarial order", sentence, blocks, "ordering", *_judged(findings, labeler), samples=hardest)
 
 
 def _outcome(test: Finding) -> tuple[str, Tone]:
@@ -336,7 +328,7 @@ def _named(rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str]) -> lis
     named = []
     for row in rows:
         label, gold = _name(row["label"], classes), _name(row["gold"], classes)
-        right: Tone = "neutral" if gold is None else "good" if gold == label else "bad"
+        right = answer_tone(label, gold)
         answer = f"labelled {label}{f', in truth {gold}' if right == 'bad' else ''}"
         low, high = row["lower"], row["upper"]
         ends = interval(low, high, digits=0) if low < high else f"· score {percent(low, 0)}"

@@ -51,16 +51,15 @@ class Approach:
     """A way to order samples: `functions` that vote (`all`, or the `panel` kept by pruning), `score` to sort by."""
 
     name: str
-    title: str
     functions: Literal["all", "panel"]
     score: Literal["confidence", "lower"]
 
 
-OURS = Approach("ours", "interval lower bound, panel", "panel", "lower")
+OURS = Approach("ours", "panel", "lower")
 APPROACHES = (
-    Approach("pl_all", "confidence, all functions", "all", "confidence"),
-    Approach("pl_indep", "confidence, panel", "panel", "confidence"),
-    Approach("ci_all", "interval lower bound, all functions", "all", "lower"),
+    Approach("pl_all", "all", "confidence"),
+    Approach("pl_indep", "panel", "confidence"),
+    Approach("ci_all", "all", "lower"),
     OURS,
 )
 

@@ -29,6 +29,7 @@ from assay.infra.stages.partitions import (
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.datasets import (
+    Integers,
     KeyRange,
     Keys,
     cut_points,
@@ -47,7 +48,6 @@ from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered, outcomes
 RANGE_ROWS = 1 << 20
 """So many samples a worker sorts at a time: some 150 MB at their most."""
 
-Integers = npt.NDArray[np.int64]
 NO_GOLD = -1
 
 
@@ -110,7 +110,7 @@ def deal_keys(intervals: Artifact[Intervals], samples: Artifact[Samples], settin
     by = By(score, settings.curate == "labelled")
     gold = Columns(samples, ("gold",))
     bounds = bounds_of(intervals.rows, RANGE_ROWS, keys_drawn, Columns(intervals, (score, "tie_break")), gold, by=by)[0]
-    columns = Columns(intervals, tuple(dict.fromkeys((score, "tie_break", "label"))))
+    columns = Columns(intervals, (score, "tie_break", "label"))
     sent: Artifact[Parcels] = map_partitions(keys_dealt, columns, gold, into=Parcels, name="keys", by=by, bounds=bounds)
     require_all(sent, intervals.partitions)
     ends = np.cumsum(tally_of(sent)["rows"]).tolist()
@@ -139,10 +139,9 @@ def ranks_sent(keys: Dealt) -> tuple[Artifact[Parcels], int]:
 def counted_along(keys: Dealt, intervals: Artifact[Intervals], samples: Artifact[Samples]) -> Ordered:
     """What is counted along the order, exactly as if all of it had been in one place."""
     found = reduce_pieces(counts_in_range, keys.ranges, sent=keys.sent, starts=keys.starts, cuts=keys.cuts)
-    looked_at = tuple(dict.fromkeys((keys.by.score, "tie_break", "label")))
     ends = reduce_partitions(
         counts_at_scores,
-        Columns(intervals, looked_at),
+        Columns(intervals, (keys.by.score, "tie_break", "label")),
         Columns(samples, ("gold",)),
         by=keys.by,
         scores=found["scores_at_cuts"],

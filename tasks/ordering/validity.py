@@ -81,7 +81,6 @@ class Validity:
     tie_free: Trend
     tie_range: tuple[float, float]
     permutation: TrendTest
-    largest_tie: int
 
 
 def validity(ordered: Ordered, permutations: int, generator: np.random.Generator) -> Validity | None:
@@ -89,14 +88,12 @@ def validity(ordered: Ordered, permutations: int, generator: np.random.Generator
     hits, known = ordered.hits, ordered.known
     if (np.cumsum(known) > 0).sum() < _FEWEST:
         return None
-    lowest, highest = tie_range(ordered, generator)
     return Validity(
         nested=trend(nested_accuracy(hits[None, :], known)[0]),
         disjoint=trend(hits[known > 0] / known[known > 0]),
         tie_free=trend(np.array([float(a) for a in tie_free_accuracy(ordered) if a is not None])),
-        tie_range=(lowest, highest),
+        tie_range=tie_range(ordered, generator),
         permutation=permutation_p(hits, known, permutations, generator),
-        largest_tie=ordered.largest_tie,
     )
 
 
@@ -220,8 +217,8 @@ def ordering_findings(
     """The findings of one order, each `of` the approach, its `group` the labeler; `n` counts samples with gold.
 
     They describe, as the paper does: ρ over N nested sets cannot conclude, since among ten even −1 has p = .0014. What
-    is concluded is in `judging`. `ordering.permutation_p` is how often a random order falls as clearly. Verdicts of ρ
-    are the paper's, `adverse`, `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes
+    is concluded is in `order_test`. `ordering.permutation_p` is how often a random order falls as clearly. Verdicts of
+    ρ are the paper's, `adverse`, `violation`, `no trend`, or `not measured` where gold is missing. The tie-free ρ comes
     with the range that ρ takes over random ways to break the ties, and without a p-value, for it has no honest one.
     """
     hits, known = ordered.hits, ordered.known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from assay.tasks.trust.page import page as trust_page
 LEVEL = 0.01
 FORBIDDEN = ("no difference", "adverse, but", ", but not after", "chance that the label", "for the wrong reasons")
 CLAIMS = {"weak": "its agreement falls along the order (", "gold": ": the hard end is hard for it ("}
-CURVE = OrderingCurve.schema.empty_table()
+CURVE = pa.Table.from_pylist([{"approach": "ours", "labeler": "majority", "dataset": 1}], schema=OrderingCurve.schema)
 CURATED = CuratedSets.schema.empty_table()
 shares = st.none() | st.floats(0, 1)
 p_values = st.none() | st.floats(1e-6, 1) | st.floats(1e-4, 0.02)
@@ -80,7 +81,7 @@ def runs(draw: st.DrawFn) -> FindingIndex:
 def test_no_line_concludes_what_its_finding_does_not(run: FindingIndex) -> None:
     order = run.entry("ordering.trend_p", of="ours", group="majority")
     ((line, tone),) = order_in_words(run)
-    said = [line, ordering_page(run, CURVE, CURATED, {}, labeler="majority", samples=0).sentence]
+    said = [line, ordering_page(run, CURVE, CURATED, {}, 0).sentence]
     worse = order.verdict == "adverse"
     assert worse is (
         order.concluded_p is not None

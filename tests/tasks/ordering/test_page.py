@@ -19,8 +19,8 @@ from assay.tasks.statistics.settings import Gate
 CLASSES = {0: "benign", 1: "malignant"}
 
 
-def page(findings, *rest, **named):
-    return page_of(FindingIndex(findings), *rest, **named)
+def page(findings, curve, curated, classes):
+    return page_of(FindingIndex(findings), curve, curated, classes, curated.num_rows)
 
 
 def curve(*orders, measured=True):

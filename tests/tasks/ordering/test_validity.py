@@ -127,7 +127,6 @@ def test_one_group_of_ties_has_no_trend_whatever_the_hash_says():
     assert tested.nested.rho == pytest.approx(-1, abs=0.2)
     assert tested.tie_free.rho == 0
     assert tested.tie_range[0] < -0.5 < 0.5 < tested.tie_range[1]
-    assert tested.largest_tie == 300
 
 
 def test_without_ties_the_tie_free_rho_is_the_nested_one_and_has_no_range():

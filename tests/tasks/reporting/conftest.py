@@ -270,7 +270,7 @@ def report(labeling_table, panel_table, curve, curated, findings, models, reject
             labeling_page(index, labeling_table, panel_table),
             pruning_page(panel_table, 0.5),
             weak_labels_page(index, models),
-            ordering_page(index, curve, curated, {0: "malignant", 1: "benign"}),
+            ordering_page(index, curve, curated, {0: "malignant", 1: "benign"}, curated.num_rows),
             subjects_page(index),
             gates_page(index, gates, Statistics()),
         ),
