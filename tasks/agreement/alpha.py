@@ -27,7 +27,7 @@ from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
-from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.clusters import codes_of, sums_by_cluster
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.statistics.resampling import (
@@ -211,9 +211,7 @@ def distinct_rows(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts,
     ([[1, 1], [2, 0]], [1, 7])
     """
     rows, kind = np.unique(counts, axis=0, return_inverse=True)
-    often = np.zeros(len(rows), dtype=np.int64)
-    np.add.at(often, kind.reshape(-1), times)
-    return rows, often
+    return rows, sums_by_cluster(kind.reshape(-1), times, len(rows))
 
 
 def _alpha(sums: Array) -> Array:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from assay.infra.settings import Settings
-from assay.tasks.hardness.measures import CONFIDENCE, GOLD_DOUBT, THETA, Columns, Floats
+from assay.tasks.hardness.measures import CONFIDENCE, GOLD_DOUBT, THETA, Bools, Columns, Floats
 from assay.tasks.statistics.clusters import (
     Integers,
     codes_of,
@@ -59,7 +59,6 @@ class Hardness(Settings):
     """How many samples hard by every measure the report shows of each subject."""
 
 
-Vector = npt.NDArray[np.float64]
 FEWEST = 30
 """With fewer samples nothing is left to compare within groups of about one confidence."""
 _EXPLAINED = 0.99
@@ -70,7 +69,6 @@ class Association:
     """A rank correlation with its interval and two-sided p; or why nothing was measured."""
 
     n: int
-    clusters: int
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -100,7 +98,7 @@ def association(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.Array
     n, groups = len(codes), int(codes.max(initial=-1)) + 1
     why_not = _why_not_tested(a, b, n, groups)
     if why_not:
-        return Association(n, groups, silent=why_not)
+        return Association(n, silent=why_not)
     total, variance_a, variance_b = int((a * b).sum()), int((a * a).sum()), int((b * b).sum())
     value = total / math.sqrt(variance_a * variance_b)
     parts = (sums_by_cluster(codes, _influence(*pair), groups).tolist() for pair in ((a, b), (a, a), (b, b)))
@@ -131,11 +129,11 @@ def partial_association(
     if not why_not and n < FEWEST:
         why_not = f"{n} samples, fewer than {FEWEST}"
     if why_not:
-        return Association(n, groups, silent=why_not)
+        return Association(n, silent=why_not)
     (left_a, spent), (left_b, _) = residual_ranks(a, control), residual_ranks(b, control)
     kept = [math.fsum(left * left) / int((ranks * ranks).sum()) for left, ranks in ((left_a, a), (left_b, b))]
     if min(kept) < 1 - _EXPLAINED or n <= spent:
-        return Association(n, groups, silent="one of the two says what the confidence says")
+        return Association(n, silent="one of the two says what the confidence says")
     x, y = left_a / math.sqrt(math.fsum(left_a * left_a)), left_b / math.sqrt(math.fsum(left_b * left_b))
     value = math.fsum(x * y)
     strayed = np.bincount(codes, weights=x * y - value / 2 * (x * x + y * y), minlength=groups)
@@ -148,15 +146,15 @@ def _concluded(value: float, strayed: npt.NDArray[np.floating[Any]], sizes: Inte
     itself where nothing varies."""
     from scipy.special import stdtrit
 
-    n, groups, equal = int(sizes.sum()), len(sizes), kish(sizes)
+    n, equal = int(sizes.sum()), kish(sizes)
     parts = from_the_others(strayed * n, sizes)
     spread = math.sqrt(math.fsum(parts * parts))
     if not spread or abs(value) >= 1 - 1e-12:
-        return Association(n, groups, value, value, value, 2 * 0.5**equal if value else 1.0)
+        return Association(n, value, value, value, 2 * 0.5**equal if value else 1.0)
     spread /= 1 - value * value
     middle, half = math.atanh(value), -float(stdtrit(equal - 1, 0.025)) * spread
     ends = math.tanh(middle - half), math.tanh(middle + half)
-    return Association(n, groups, value, *ends, two_sided(middle / spread, equal))
+    return Association(n, value, *ends, two_sided(middle / spread, equal))
 
 
 def centred_ranks(values: npt.ArrayLike) -> Integers:
@@ -171,7 +169,7 @@ def centred_ranks(values: npt.ArrayLike) -> Integers:
     return np.asarray(doubled_midranks(numbers) - (len(numbers) + 1), dtype=np.int64)
 
 
-def residual_ranks(ranks: Integers, control: Integers) -> tuple[Vector, int]:
+def residual_ranks(ranks: Integers, control: Integers) -> tuple[Floats, int]:
     """What a line in the control's rank, within each of about ∛n groups of equal size, leaves of the ranks; and how
     many coefficients it took.
 
@@ -203,9 +201,8 @@ def _influence(a: Integers, b: Integers) -> Integers:
 
 def _above_less_below(ranks: Integers, weights: Integers) -> Integers:
     """Per sample the weights of those that rank above it less the weights of those below."""
-    _, codes = np.unique(ranks, return_inverse=True)
-    sums = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
-    np.add.at(sums, codes, weights)
+    codes = codes_of(ranks)
+    sums = sums_by_cluster(codes, weights, int(codes.max(initial=-1)) + 1)
     up_to = np.cumsum(sums)
     return np.asarray((up_to[-1] - up_to - (up_to - sums))[codes])
 
@@ -217,9 +214,7 @@ def _why_not_tested(a: Integers, b: Integers, n: int, clusters: int) -> str:
     return "" if a.any() and b.any() else "all samples are equally hard by one of the two"
 
 
-Bools = npt.NDArray[np.bool_]
 _GROUPS = 10
-
 
 Answers = npt.NDArray[np.int8]
 """Per sample: whether the subject is right (1), wrong (0), or nobody knows (−1)."""
@@ -254,7 +249,9 @@ def area_findings(columns: Columns, answers: Answers, clusters: Integers) -> Ite
     by knowing it: neither has one."""
     codes, kept_by = codes_of(clusters), dict[str, Bools]()
     groups = int(codes.max(initial=-1)) + 1
-    for name, values in ((name, values) for name, values in columns.all.items() if name != GOLD_DOUBT):
+    for name, values in columns.all.items():
+        if name == GOLD_DOUBT:
+            continue
         kept = (answers >= 0) & ~np.isnan(values)
         right, there = answers[kept], len(np.unique(codes[kept]))
         if why_not_tested(len(right), int(right.sum()), there, len(np.unique(values[kept])) < 2):

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,6 +37,7 @@ from assay.tasks.hardness.measures import (
     DYNAMICS,
     MARGIN,
     Columns,
+    Floats,
     disagreement_rows,
     hardest_samples,
     hardness_rows,
@@ -52,8 +52,6 @@ from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.subjects.predictions import probabilities_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import earlier_selves, kept_epochs
-
-Floats = npt.NDArray[np.float64]
 
 
 def dynamics_rows(
