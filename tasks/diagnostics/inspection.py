@@ -41,7 +41,6 @@ class InspectedSubject:
     """Everything a worker needs to look into a subject; picklable."""
 
     subject: ResolvedSubject
-    name: str
     files: dict[str, bytes]
     settings: Diagnostics
 
@@ -97,7 +96,7 @@ def pictures_of(
     probabilities = model.predict(pixels[None], [piece.sample])[0]
     about: dict[str, Any] = {
         "id": piece.sample,
-        "subject": inspected.name,
+        "subject": inspected.subject.settings.name,
         "shown": piece.shown,
         "eps": eps.get(piece.shown, 0.0),
         "said": int(probabilities.argmax()),

@@ -207,11 +207,6 @@ class Attribution:
     expected: float
     steps: int
 
-    @property
-    def complete(self) -> bool:
-        """Whether the attributions add up to f(x) − f(x₀)."""
-        return abs(self.total - self.expected) <= _tolerance(self.expected)
-
 
 def integrated_gradients(output: Output, image: Tensor, baseline: Tensor, steps: int) -> Attribution:
     """IG(x) = (x − x₀) ∫₀¹ ∂f/∂x (x₀ + a(x − x₀)) da, by the midpoint rule; `output` gives f of images [n, c, h, w].
@@ -225,7 +220,8 @@ def integrated_gradients(output: Output, image: Tensor, baseline: Tensor, steps:
     outputs = path.outputs(places)
     pieces = path.pieces(places[:-1], np.diff(places), outputs[:-1], outputs[1:])
     expected = float(outputs[-1] - outputs[0])
-    while abs(pieces.missed.sum()) > 0.9 * _tolerance(expected) and len(pieces.start) < MOST_STEPS:
+    tolerance = COMPLETE * max(1.0, abs(expected))
+    while abs(pieces.missed.sum()) > 0.9 * tolerance and len(pieces.start) < MOST_STEPS:
         coarse = _worst(pieces.missed)
         rest, split = pieces.of(~coarse), pieces.of(coarse)
         half = split.width / 2
@@ -323,14 +319,10 @@ def _worst(missed: Values) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _tolerance(expected: float) -> float:
-    return COMPLETE * max(1.0, abs(expected))
-
-
-def blurred(image: Tensor, share: float = 0.125) -> Tensor:
-    """The image without its detail: a Gaussian blur whose σ is a share of the shorter side."""
+def blurred(image: Tensor) -> Tensor:
+    """The image without its detail: a Gaussian blur whose σ is an eighth of the shorter side."""
     side = min(image.shape[-2:])
-    sigma = max(1.0, share * side)
+    sigma = max(1.0, side / 8)
     reach = min(int(3 * sigma), side - 1)
     places = torch.arange(-reach, reach + 1, dtype=image.dtype, device=image.device)
     kernel = torch.exp(-(places**2) / (2 * sigma**2))

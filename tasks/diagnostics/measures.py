@@ -5,6 +5,7 @@ an attack (Xu et al., component 4, figure 8).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,11 +94,8 @@ def _nearest(known: Features, asked: Features, neighbours: int, themselves: bool
 
 def _vote(classes: Targets) -> int:
     """The class that most name, of several the one named first (the nearest); −1 where nobody knows."""
-    counts: dict[int, int] = {}
-    for code in classes.tolist():
-        if code >= 0:
-            counts[code] = counts.get(code, 0) + 1
-    return max(counts, key=lambda code: counts[code]) if counts else -1
+    votes = Counter(code for code in classes.tolist() if code >= 0)
+    return votes.most_common(1)[0][0] if votes else -1
 
 
 Counts = npt.NDArray[np.int64]  # [k, k]

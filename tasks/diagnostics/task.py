@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data.schemas import (
     AdversarialImages,
@@ -38,7 +39,13 @@ from assay.tasks.diagnostics.inspection import (
     pictures_of,
     truths_of,
 )
-from assay.tasks.diagnostics.measures import agreement_findings, co_occurrence_table, count_answers, pair_findings
+from assay.tasks.diagnostics.measures import (
+    agreement_findings,
+    co_occurrence_table,
+    count_answers,
+    layer_points,
+    pair_findings,
+)
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.findings import Finding, findings_table, measured
 from assay.tasks.subjects.holding_out import rows_as_they_are, rows_with_ids
@@ -99,7 +106,7 @@ def look_inside(
     first = next(iter(attacked), None)
     fell = None if first is None else collect(attacked[first], ["id", "eps", "gold", "clean", "success"])
     ids = draw_images(truths, fell, eps.get(first or "", 0.0), settings.images)
-    inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
+    inspected = InspectedSubject(subject, read_files(files), settings)
     sources: Sources = {CLEAN: chosen, **images}
     known = {sample: truths[sample] for sample in ids}
     few = _in_each(_few_of, "few", sources, eps, dict.fromkeys(sources, ids))
@@ -107,7 +114,7 @@ def look_inside(
     parts: Artifact[DiagnosticImages] = map_pieces(
         pictures_of, seen, into=DiagnosticImages, name="part", few=few, eps=eps, inspected=inspected, truths=known
     )
-    say(f"{inspected.name} · {len(ids)} images, {', '.join(sources)}")
+    say(f"{subject.settings.name} · {len(ids)} images, {', '.join(sources)}")
     return write_table(collect(parts, None), into=DiagnosticImages)
 
 
@@ -123,7 +130,7 @@ def embed_layers(
 ) -> Embedded:
     """The features of some layers in the plane, and per layer how often a sample's neighbours bear its class."""
     truths = {TRAIN: _truths(training), CLEAN: _truths(chosen)}
-    inspected = InspectedSubject(subject, subject.settings.name, read_files(files), settings)
+    inspected = InspectedSubject(subject, read_files(files), settings)
     sources: Sources = {TRAIN: training, CLEAN: chosen, **images}
     look = partial(map_partitions, features_partition, into=LayerFeatures, inspected=inspected)
     ids = {shown: frozenset(truths[TRAIN if shown == TRAIN else CLEAN]) for shown in sources}
@@ -137,14 +144,14 @@ def embed_layers(
         name="points",
         features=pa.concat_tables(features.values()),
         truths=truths,
-        name_of=inspected.name,
+        subject=subject.settings.name,
         eps=eps,
         settings=settings,
         seeds=seeds,
     )
     several = any(truth.labels is not None for truth in truths[CLEAN].values())
-    findings = agreement_findings(collect(points, None), inspected.name, several=several)
-    say(f"{inspected.name} · {', '.join(layers)} · {_summary(findings)}")
+    findings = agreement_findings(collect(points, None), subject.settings.name, several=several)
+    say(f"{subject.settings.name} · {', '.join(layers)} · {_summary(findings)}")
     return Embedded(points, write_table(findings_table(findings), into=Findings))
 
 
@@ -156,8 +163,7 @@ def count_labels(
     names = class_names(collect(classes, None))
     counts = reduce_partitions(count_answers, attacked, eps=eps, classes=len(names))
     findings = pair_findings(counts, name, attack, eps)
-    images = int(counts["images"][0])
-    say(f"{name} · {attack} · {images} images")
+    say(f"{name} · {attack} · {counts['images'][0]} images")
     table = co_occurrence_table(counts, name, attack, eps)
     return Counted(write_table(table, into=CoOccurrence), write_table(findings_table(findings), into=Findings))
 
@@ -182,18 +188,14 @@ def embed_layer(
     *,
     features: pa.Table,
     truths: dict[str, dict[str, Truth]],
-    name_of: str,
+    subject: str,
     eps: dict[str, float],
     settings: Diagnostics,
     seeds: dict[str, int],
 ) -> pa.Table:
     """The points of one layer: all circumstances embedded together, so that they can be compared."""
-    import pyarrow.compute as pc
-
-    from assay.tasks.diagnostics.measures import layer_points
-
     rows = features.filter(pc.equal(features["layer"], piece.name))
-    return layer_points(rows, truths, name_of, eps, settings, seeds[piece.name])
+    return layer_points(rows, truths, subject, eps, settings, seeds[piece.name])
 
 
 def _truths(samples: Artifact[Samples]) -> dict[str, Truth]:

@@ -135,7 +135,7 @@ def test_of_a_cropped_subject_the_window_that_it_sees_is_shown_and_nothing_is_st
     for images, crop in ((small, None), (wide, SIZE)):
         subject = replace(SUBJECT, settings=SUBJECT.settings.model_copy(update={"crop": crop}))
         table = pa.table({"id": ["a", "b"], **image_columns(images)})
-        look = InspectedSubject(subject, "tiny", files, SETTINGS)
+        look = InspectedSubject(subject, files, SETTINGS)
         known = {"few": {"clean": table}, "eps": {}, "inspected": look, "truths": truths}
         made.append(pa.concat_tables(pictures_of(Seen("clean", sample), **known) for sample in "ab"))
     assert made[1]["height"].to_pylist() == made[0]["height"].to_pylist()
