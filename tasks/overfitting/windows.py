@@ -282,8 +282,8 @@ def window_findings(
         of_whole = f"of {whole} on the whole lattice"
         n, lost = len(looked.ids), int(looked.attackable.sum())
         findings.append(share("overfitting.attackable", lost, n, of=role, subject=name))
-        unit = "passes per image"
-        findings.append(_mean("overfitting.passes", passes, of=role, subject=name, verdict=of_whole, unit=unit))
+        about = {"of": role, "subject": name, "verdict": of_whole, "unit": "passes per image"}
+        findings.append(_mean("overfitting.passes", passes, most=whole, **about))
     findings += [finding for generator in generators for finding in _densities(tested, generator, name)]
     if len(tested) > 1:
         for number, model in enumerate(tested):
@@ -326,10 +326,19 @@ def _seed(
 
 
 def _mean(
-    metric: str, values: Values, *, of: str, subject: str, group: str = "", verdict: str = "", unit: str = ""
+    metric: str,
+    values: Values,
+    *,
+    of: str,
+    subject: str,
+    most: float = 1.0,
+    group: str = "",
+    verdict: str = "",
+    unit: str = "",
 ) -> Finding:
-    """A mean over samples with its normal interval, which takes a sample's shifts for the one thing that they are."""
+    """A mean over samples with its normal interval, which takes a sample's shifts for the one thing that they are; no
+    value is below 0 or above `most`."""
     n, mean = len(values), float(values.mean()) if len(values) else None
     half = _Z * float(values.std(ddof=1)) / n**0.5 if n > 1 else None
-    low, high = (None, None) if mean is None or half is None else (max(0.0, mean - half), mean + half)
+    low, high = (None, None) if mean is None or half is None else (max(0.0, mean - half), min(most, mean + half))
     return Finding(metric, of, group, subject, mean, low, high, n, verdict=verdict, unit=unit)

@@ -25,6 +25,7 @@ from assay.tasks.overfitting.windows import (
     learned_rows,
     require_margin,
     shift_partition,
+    window_findings,
     window_look,
     window_records,
     window_shifts_from,
@@ -223,6 +224,16 @@ def test_a_record_says_what_is_in_its_table():
     (one,) = window_records({"test": [shifted]}, "s", ("strongest",), "paper", 0.05)
     assert (one.error, one.adversarial_error, one.estimate) == (0.5, 0.75, 1.75 / 4)
     assert (one.h_original, one.h_adversarial, one.moved, one.tested.mean) == (0.75, 0.25, 1, -0.25 / 4)
+
+
+def test_the_interval_of_an_error_ends_at_one():
+    wrong_at = [[True] * 4 + [False] + [wrong] * 4 for wrong in (True, True, False)]
+    rows = [row(name, False, 1, 0.5) | {"wrong_at": places} for name, places in zip("abc", wrong_at, strict=True)]
+    shifted = window_shifts_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
+    found = window_findings({"test": [shifted]}, "s", ("strongest",), "paper", 0.05)
+    (error,) = (one for one in found if (one.metric, one.group) == ("overfitting.error_by_offset", "offset=1"))
+    assert error.value == pytest.approx(5 / 6)
+    assert 0.5 < error.low < error.value < error.high == 1.0
 
 
 @pytest.mark.parametrize(("of_the_copy", "verdict"), [(0.3, "no evidence"), (0.0, "underpowered")])
