@@ -111,6 +111,7 @@ READ_AS_IT_IS = (
     *("infra", "flows/commands", "flows/configuration", "flows/check.py", "flows/reproduce", "tasks/ingest"),
     *("tasks/labeling", "tasks/language", "tasks/pruning", "tasks/overfitting", "tasks/subjects/networks"),
     *("tasks/attacks/terms", "tasks/corruptions", "tasks/drift", "tasks/label_errors"),
+    *("tasks/agreement", "tasks/diagnostics", "tasks/hardness"),
 )
 """The rooms in which no name is a riddle any more; the others follow."""
 

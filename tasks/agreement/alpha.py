@@ -188,14 +188,14 @@ def alpha_interval(
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
     if groups is None:
-        found = bca_interval_of_sums(_alpha, sums, often, generator)
+        ends = bca_interval_of_sums(_alpha, sums, often, generator)
     else:
         units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
         groups_there = int(units.max(initial=-1)) + 1
         whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
         within = expanded(len(whole)) if len(whole) > 1 else LEVEL
-        found = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
-    return Interval(value, found.low, found.high)
+        ends = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
+    return Interval(value, ends.low, ends.high)
 
 
 def several_labels(counts: npt.ArrayLike) -> npt.NDArray[np.bool_]:

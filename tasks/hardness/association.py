@@ -279,16 +279,16 @@ def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[di
         x, y = (_places(measures[name][both]) for name in (first, second))
         group = np.minimum((x * _GROUPS).astype(np.int64), _GROUPS - 1)
         for tenth in np.unique(group):
-            here = group == tenth
-            counted = effective_size(y[here], clusters[both][here]).counted()
-            half = 1.96 * float(y[here].std()) / np.sqrt(counted) if counted else 1.0
-            mean = float(y[here].mean())
+            of_tenth = group == tenth
+            counted = effective_size(y[of_tenth], clusters[both][of_tenth]).counted()
+            half = 1.96 * float(y[of_tenth].std()) / np.sqrt(counted) if counted else 1.0
+            mean = float(y[of_tenth].mean())
             yield {
                 "subject": subject,
                 "first": first,
                 "second": second,
-                "n": int(here.sum()),
-                "x": float(x[here].mean()),
+                "n": int(of_tenth.sum()),
+                "x": float(x[of_tenth].mean()),
                 "y": mean,
                 "low": max(0.0, mean - half),
                 "high": min(1.0, mean + half),

@@ -121,7 +121,7 @@ def disagreement_rows(*predictions: pa.Table) -> pa.Table:
     [0.0, 0.5]
     """
     answers = np.stack([table["predicted"].to_numpy() for table in predictions])  # [subjects, n]
-    common = np.max([(answers == said).sum(axis=0) for said in answers], axis=0)
+    common = np.max([(answers == of_subject).sum(axis=0) for of_subject in answers], axis=0)
     values = 1 - common / len(answers)
     return rows_of(predictions[0]["id"], values, np.ones(len(values), np.bool_), DISAGREEMENT, "")
 
@@ -228,8 +228,7 @@ def side_by_side(tables: Sequence[pa.Table], ids: pa.ChunkedArray) -> dict[str, 
     by_subject: dict[str, dict[str, Floats]] = {}
     for table in tables:
         places = pc.index_in(table["id"], ids.combine_chunks())
-        here = pc.is_valid(places)
-        rows = pa.table({"at": places, **{name: table[name] for name in ("subject", "measure", "value")}}).filter(here)
+        rows = table.select(["subject", "measure", "value"]).append_column("at", places).filter(pc.is_valid(places))
         for pair in rows.group_by(["subject", "measure"], use_threads=False).aggregate([]).to_pylist():
             subject, measure = pair["subject"], pair["measure"]
             chosen = rows.filter(pc.and_(pc.equal(rows["subject"], subject), pc.equal(rows["measure"], measure)))

@@ -46,10 +46,10 @@ class HardSample:
     @property
     def named(self) -> NamedSample:
         """How it stands on the page; below it the answer, and why it is here."""
-        said = self.answer or (Mark(self.truth) if self.truth else None)
+        answer_or_truth = self.answer or (Mark(self.truth) if self.truth else None)
         reasons = [Mark(reason(*measured)) for measured in self.why.items()]
-        answer = f"{self.subject}: {self.answer.text}" if self.answer else ""
-        return NamedSample(self.id, answer, marks=[*([said] if said else []), *reasons])
+        note = f"{self.subject}: {self.answer.text}" if self.answer else ""
+        return NamedSample(self.id, note, marks=[*([answer_or_truth] if answer_or_truth else []), *reasons])
 
 
 def reason(measure: str, measured: tuple[float, float]) -> str:
