@@ -113,38 +113,22 @@ def labeler_from(table: pa.Table) -> Labeler:
     if (mu == mu.astype(np.float32)).all():  # Snorkel's, and its logarithms are taken as they are
         mu = mu.astype(np.float32)
     silence = [numbers[name] for name in numbers if name.startswith(_SILENCE)]
+    # What is about the whole labeler stands in every row.
+    whole = {name: float(column[0]) for name, column in numbers.items()} if table.num_rows else {}
     training = None
-    if table.num_rows and "epochs" in numbers:
-        epochs, first, last, settled = (float(numbers[field.name][0]) for field in fields(Training))
+    if "epochs" in whole:
+        epochs, first, last, settled = (whole[field.name] for field in fields(Training))
         training = Training(int(epochs), first, last, None if np.isnan(settled) else int(settled))
-    functions: Sequence[str] = table.column("function").to_pylist()
     return Labeler(
-        functions=tuple(functions),
+        functions=tuple(table.column("function").to_pylist()),
         weights=numbers["weight"].astype(np.float64),
         mu=np.ascontiguousarray(mu.transpose(2, 0, 1)) if k else None,
         training=training,
-        balance=balance_in(table),
-        by=labeled_by(table),
+        balance=tuple(share for name, share in whole.items() if name.startswith(_BALANCE)) or None,
+        by=next((name.removeprefix(_BY) for name in numbers if name.startswith(_BY)), ""),
         silence=np.stack(silence, axis=1) if silence else None,
-        equal_p=equal_p_in(table),
+        equal_p=whole.get(_EQUAL),
     )
-
-
-def labeled_by(table: pa.Table) -> str:
-    """The labeler whose own function makes probabilities of votes; empty where the table's weights do."""
-    return next((name.removeprefix(_BY) for name in table.column_names if name.startswith(_BY)), "")
-
-
-def balance_in(table: pa.Table) -> tuple[float, ...] | None:
-    """How frequent a LabelModel takes the classes to be; None where equally."""
-    columns = [table.column(name) for name in table.column_names if name.startswith(_BALANCE)]
-    return tuple(float(column[0].as_py()) for column in columns) if table.num_rows and columns else None
-
-
-def equal_p_in(table: pa.Table) -> float | None:
-    """How surprising the votes would be if all classes were equally frequent; None where that was not asked."""
-    asked = _EQUAL in table.column_names and table.num_rows
-    return float(table.column(_EQUAL)[0].as_py()) if asked else None
 
 
 def is_learnable(counts: VoteCounts) -> bool:
@@ -318,7 +302,7 @@ def class_sums(columns: Sequence[npt.NDArray[np.int8]], tables: npt.NDArray[np.f
     return sums
 
 
-def _label(sums: Scores, classes: int, default: int, balance: tuple[float, ...] | None = None) -> dict[str, pa.Array]:
+def _label(sums: Scores, classes: int, default: int, balance: tuple[float, ...] | None) -> dict[str, pa.Array]:
     weights, cast = sums[:classes], sums[classes].astype(np.int32)
     scores = sums[classes + 1 :] if len(sums) > classes + 1 else weights
     if balance is not None:  # log P(class | votes) = log P(votes | class) + log P(class), up to what all share
