@@ -87,17 +87,17 @@ def drift_findings(
 ) -> list[Finding]:
     """`drift.auc` of all columns, and of each its own area (of all at once 95 times in 100 right), PSI and KS; nothing
     where there is nothing to compare."""
-    if not names or not len(before) or not len(tonight):
+    values = np.concatenate([before, tonight])
+    is_tonight = np.arange(len(values)) >= len(before)
+    if not len(before) or not len(tonight) or np.isnan(values).all():
         return []
     findings = [auc_finding("drift.auc", told_apart(before, tonight, groups), (), of=of, subject=subject)]
     codes, level = codes_of(np.array(groups)), 1 - 0.05 / len(names)
-    for at, name in enumerate(names):
-        values = np.concatenate([before[:, at], tonight[:, at]])
-        known = ~np.isnan(values)
-        is_tonight = np.arange(len(values)) >= len(before)
-        old, new = values[known & ~is_tonight], values[known & is_tonight]
+    for name, column in zip(names, values.T, strict=True):
+        known = ~np.isnan(column)
+        old, new = column[known & ~is_tonight], column[known & is_tonight]
         if len(old) and len(new):
-            area = binary_auc(values[known], is_tonight[known], level, codes[known])
+            area = binary_auc(column[known], is_tonight[known], level, codes[known])
             distances = {"ks": kolmogorov_smirnov(old, new), "psi": stability_index(old, new)}
             findings.append(auc_finding("drift.feature_auc", area, (), of=of, group=name, subject=subject))
             about = Finding("", of, name, subject, n=int(known.sum()))

@@ -36,6 +36,11 @@ def test_a_shift_of_spread_or_of_what_is_missing_is_found() -> None:
     assert told_apart(before, gaps, groups).low > 0.5
 
 
+def test_columns_that_neither_night_fills_in_tell_nothing() -> None:
+    empty, groups = np.full((20, 2), np.nan), [*names("a", 20), *names("b", 20)]
+    assert drift_findings(empty, empty, groups, "inputs", ["p", "q"]) == []
+
+
 def test_the_same_samples_are_exactly_at_chance() -> None:
     rows = np.random.default_rng(2).normal(size=(100, 3))
     area = told_apart(rows, rows, names("a", 100) * 2)
