@@ -158,7 +158,8 @@ def triplets(counts: VoteCounts, balance: tuple[float, ...] | None = None) -> La
 
 
 def _learn_triplets(counts: VoteCounts, settings: Options) -> Labeler:
-    return triplets(counts, given_balance(settings)) if is_learnable(counts) else equal_weights(counts.functions)
+    learnable = is_learnable(counts) and counts.classes == 2
+    return triplets(counts, given_balance(settings)) if learnable else equal_weights(counts.functions)
 
 
 TRIPLETS = LabelerChoice("triplets", learn=_learn_triplets, most_classes=2)

@@ -106,7 +106,7 @@ def train_labeler(
     if trained.balance is not None:
         how = "given" if trained.equal_p is None else "estimated"
         balance = f" · class balance {', '.join(f'{share:.0%}' for share in trained.balance)} ({how})"
-    say(_trained_in_words(trained, choice) + balance)
+    say(_trained_in_words(trained, choice, classes.rows) + balance)
     return write_table(trained.to_table(), into=LabelModel)
 
 
@@ -183,14 +183,15 @@ def _functions(panel: Artifact[Panel], functions: str) -> tuple[str, ...]:
     return tuple(row["function"] for row in rows if functions == "all" or row["kept"])
 
 
-def _trained_in_words(trained: Labeler, choice: LabelerChoice) -> str:
+def _trained_in_words(trained: Labeler, choice: LabelerChoice, classes: int) -> str:
     rules = f"{choice.word} · {len(trained.functions)} rules"
     if choice.learn is None:
         return rules
     if trained.training is None and trained.mu is not None:
         return f"{rules} · learned from how often pairs agree"
     if trained.training is None:
-        reason = "no votes" if len(trained.functions) >= FEWEST_FUNCTIONS else f"fewer than {FEWEST_FUNCTIONS} rules"
+        few = len(trained.functions) < FEWEST_FUNCTIONS
+        reason = f"fewer than {FEWEST_FUNCTIONS} rules" if few else "no votes" if classes > 1 else "one class"
         return f"{rules} · equal weights: {reason}, so there is nothing to learn from"
     settled = trained.training.settled_after
     if settled is None:

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from assay.tasks.statistics.vote_counts import count_partition, vote_counts
-from assay.tasks.weak_labels.label_models import accuracies, triplets
+from assay.tasks.weak_labels.label_models import TRIPLETS, accuracies, triplets
 from assay.tasks.weak_labels.labelers import labeler_from, weak_labels
+from assay.tasks.weak_labels.table import WeakLabelling
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +57,8 @@ def test_a_function_that_agrees_with_nobody_weighs_nothing():
     counts = vote_counts(count_partition(table(votes), 2), 2)
     assert accuracies(counts).tolist() == [1.0, 1.0, 1.0, 0.0]
     assert triplets(counts).weights[3] == pytest.approx(0.5)
+
+
+def test_of_one_class_there_is_nothing_to_learn():
+    counts = vote_counts(count_partition(table(np.zeros((9, 4), dtype=np.int8)), 1), 1)
+    assert TRIPLETS.learn(counts, WeakLabelling()).weights.tolist() == [1.0] * 4
