@@ -86,10 +86,9 @@ class Signals:
                 )
             lengths, column = self._length_of(vital), self._table.column(vital).combine_chunks()
             flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-            starts = np.concatenate(([0], np.cumsum(lengths)[:-1])) if self.samples else lengths
+            starts, rows = np.cumsum(lengths) - lengths, np.repeat(np.arange(self.samples), lengths)
             padded = np.full((self.samples, int(self._lengths.max(initial=0))), np.nan)
-            seconds = np.arange(len(flat)) - np.repeat(starts, lengths)
-            padded[np.repeat(np.arange(self.samples), lengths), seconds] = flat
+            padded[rows, np.arange(len(flat)) - starts[rows]] = flat
             self._padded[vital] = padded
         return self._padded[vital]
 

@@ -1,6 +1,4 @@
-"""What labelling shows in the report: the table of labelling functions, how much of the data they speak about, and the
-headline that is followed over the nights.
-"""
+"""What labelling shows in the report: the table of labelling functions, and how much of the data they speak about."""
 
 from __future__ import annotations
 

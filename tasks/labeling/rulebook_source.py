@@ -263,11 +263,11 @@ def rule_of(rule: WrittenRule, vote: int, given: GivenModel | None = None) -> Co
     """The labelling function of a written rule, which votes for the class of that code; one with a prompt asks the
     model that is given."""
     if rule.prompt is not None:
-        return ColumnRule(rule.called, Prompted(given, vote), Values(rule.in_ or "text"))
+        return ColumnRule(rule.called, Prompted(given, vote), Values(str(rule.text)))
     if rule.when is not None:
         return _threshold(rule.called, rule.when, vote)
     pattern = any_phrase(rule.keywords) if rule.keywords is not None else str(rule.pattern)
-    return says(rule.called, pattern, vote, unless=rule.unless, column=rule.in_ or "text")
+    return says(rule.called, pattern, vote, unless=rule.unless, column=str(rule.text))
 
 
 _NEITHER = 2  # the code after those of voting and abstaining

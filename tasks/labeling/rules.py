@@ -179,9 +179,6 @@ def rules_of(candidates: Sequence[object]) -> list[object]:
     return rules
 
 
-G = TypeVar("G")
-
-
 @dataclass(frozen=True)
 class InBatches(Generic[F]):
     """A frame that is made of at most so many samples at a time; a rule may ask for it as `frame=`."""
@@ -247,9 +244,10 @@ def picture_rule(function: Callable[[Pixels], object]) -> ColumnRule[Pixels]:
     return ColumnRule(function.__name__, function, pictures)
 
 
-def text_rule(
-    function: Callable[[Sequence[str | None]], object], column: str = "text"
-) -> ColumnRule[Sequence[str | None]]:
+Texts = Sequence[str | None]
+
+
+def text_rule(function: Callable[[Texts], object], column: str = "text") -> ColumnRule[Texts]:
     """The decorated function of a batch of texts as a rule: a vote for each; None stands for a text that is missing.
 
     >>> @text_rule
@@ -259,9 +257,6 @@ def text_rule(
     'shouts'
     """
     return ColumnRule(function.__name__, function, InBatches(TextsIn(column), rows=4096))
-
-
-Texts = Sequence[str | None]
 
 
 MOST_SECONDS = 5.0
@@ -294,8 +289,7 @@ def says(name: str, pattern: str, vote: int, *, unless: str | None = None, colum
             ) from fault
 
     def search(texts: Texts) -> object:
-        hits = [text is not None and matches(text) for text in texts]
-        return np.where(hits, vote, ABSTAIN) if hits else np.array([], np.int64)
+        return np.where([text is not None and matches(text) for text in texts], vote, ABSTAIN)
 
     return ColumnRule(name, search, InBatches(TextsIn(column), rows=4096))
 

@@ -18,6 +18,7 @@ from assay.data.schemas import LabelingTable
 from assay.tasks.labeling.rules import ABSTAIN
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.vote_counts import functions_of
 
 Counts = npt.NDArray[np.int64]
 
@@ -74,15 +75,12 @@ def count_votes(votes: pa.Table, gold: pa.ChunkedArray | None, classes: int) -> 
 
 def labeling_counts(functions: Sequence[str], merged: Mapping[str, Any]) -> LabelingCounts:
     """The merged counts of all partitions, with the names of the functions they are about."""
-    plain: dict[str, Any] = {
-        name: value if isinstance(value, np.ndarray) else int(value) for name, value in merged.items()
-    }
-    return LabelingCounts(tuple(functions), **plain)
+    return LabelingCounts(tuple(functions), **merged)
 
 
 def vote_matrix(votes: pa.Table) -> npt.NDArray[np.int8]:
     """The votes as a matrix [n, m], functions in the table's order."""
-    names = [name for name in votes.column_names if name != "id"]
+    names = functions_of(votes)
     matrix = np.empty((votes.num_rows, len(names)), np.int8)
     for place, name in enumerate(names):
         matrix[:, place] = votes.column(name).to_numpy()
@@ -99,7 +97,8 @@ def labeling_table(
     """
     n, m = counts.samples, len(counts.functions)
     cast = counts.votes.sum(axis=1)
-    raised, by_gold = faults or {}, zip(counts.gold_hits.tolist(), counts.gold_votes.tolist(), strict=True)
+    by_gold = zip(counts.gold_hits.tolist(), counts.gold_votes.tolist(), strict=True)
+    raised = [(faults or {}).get(name, (0, None)) for name in counts.functions]
     columns = {
         "function": list(counts.functions),
         "position": list(range(m)),
@@ -113,8 +112,8 @@ def labeling_table(
         "gold_votes": counts.gold_votes.tolist(),
         "gold_hits": counts.gold_hits.tolist(),
         "empirical_accuracy": [hits / votes if votes else None for hits, votes in by_gold],
-        "faults": [raised[name][0] if name in raised else 0 for name in counts.functions],
-        "fault_example": [raised[name][1] if name in raised else None for name in counts.functions],
+        "faults": [count for count, _ in raised],
+        "fault_example": [example for _, example in raised],
         "samples": [n] * m,
     }
     return pa.table(columns, schema=LabelingTable.schema)

@@ -20,10 +20,9 @@ from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_c
 from assay.tasks.labeling.voting import apply_rules
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.vote_counts import functions_of
 
 AnyRulebook = RulebookReference | WrittenRulebook
-
-
 _NAMED = 3  # functions in a line of the terminal
 
 
@@ -107,7 +106,7 @@ def votes_in(samples: pa.Table) -> Tallied:
 def count_partition(votes: pa.Table, samples: pa.Table, classes: int) -> dict[str, object]:
     """One partition's counts for the table of labelling functions, and the functions' names."""
     counts = count_votes(votes, samples.column("gold"), classes)
-    return {"functions": Least(tuple(name for name in votes.column_names if name != "id")), **counts}
+    return {"functions": Least(functions_of(votes)), **counts}
 
 
 def faults_of(votes: Artifact[Votes]) -> dict[str, tuple[int, str]]:

@@ -16,6 +16,7 @@ from assay.infra.errors import InputError
 from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, EndlessPatternError, InBatches, Rulebook, Sample, SampleRule
 
 VoteVector = npt.NDArray[np.int8]
+_LARGEST = np.iinfo(np.int64).max  # whole numbers beyond are no votes, and no array holds them
 
 _ROWS_AT_ONCE = 4096  # functions of one sample see Python objects; this bounds how many exist together
 
@@ -146,7 +147,7 @@ def _blocks(table: pa.Table, rows: int) -> Iterator[tuple[int, pa.Table]]:
 def _vector(rule: str, answer: object, rows: int) -> npt.NDArray[np.int64]:
     """A column rule's answer as integers, nulls as abstentions; or an error that says what it was instead."""
     if isinstance(answer, pa.Array | pa.ChunkedArray):
-        answer = answer.to_numpy() if isinstance(answer, pa.ChunkedArray) else answer.to_numpy(zero_copy_only=False)
+        answer = answer.to_numpy(zero_copy_only=False)
     array = np.asarray(answer)
     if array.shape != (rows,):
         raise InputError(
@@ -164,10 +165,13 @@ def _scalar(rule: str, answer: object) -> int:
     """One answer as an integer; None, NaN and pandas' NA abstain."""
     if answer is None or type(answer).__name__ == "NAType":
         return ABSTAIN
-    if isinstance(answer, int | np.integer) and not isinstance(answer, bool):
-        return int(answer)
-    if isinstance(answer, float | np.floating) and (math.isnan(answer) or float(answer).is_integer()):
-        return ABSTAIN if math.isnan(answer) else int(answer)
+    vote = answer
+    if isinstance(answer, float | np.floating):
+        if math.isnan(answer):
+            return ABSTAIN
+        vote = int(answer) if float(answer).is_integer() else answer
+    if isinstance(vote, int | np.integer) and not isinstance(vote, bool) and abs(int(vote)) <= _LARGEST:
+        return int(vote)
     raise InputError(_not_a_vote(rule, repr(answer)))
 
 

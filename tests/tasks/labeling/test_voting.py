@@ -157,6 +157,7 @@ def test_a_vote_outside_the_classes_names_the_function_and_the_sample():
         (lambda frame: 1, r"shape \(\)"),
         (lambda frame: np.full(len(frame), 0.5), "answered 0.5"),
         (lambda frame: ["yes"] * len(frame), "answered"),
+        (lambda frame: np.full(len(frame), 1e300), r"answered 1e\+300, expected the number of a class"),
     ],
 )
 def test_an_answer_that_is_no_vote_is_refused_with_the_way_out(answer, complaint):
