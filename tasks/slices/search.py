@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -108,13 +108,16 @@ FEWEST = 20
 """A slice of fewer samples in the half that is searched is not looked at."""
 
 Bools = npt.NDArray[np.bool_]
+Columns = Mapping[str, Sequence[str | None]]
+Where = tuple[tuple[str, str], ...]
+"""The column and the value, or several of them, that a slice is named by."""
 
 
 @dataclass(frozen=True)
 class WorseSlice:
     """Samples that share values: how they fare in the half that was not searched, beside the rest of it."""
 
-    where: tuple[tuple[str, str], ...]  # (column, value)
+    where: Where
     n: int
     right: float
     low: float
@@ -136,7 +139,7 @@ class WorseSlice:
 
 def worst_slices(
     right: npt.ArrayLike,
-    columns: Mapping[str, Sequence[str | None]],
+    columns: Columns,
     clusters: npt.ArrayLike,
     generator: np.random.Generator,
     *,
@@ -162,24 +165,27 @@ def worst_slices(
         seen = inside & searched
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
-        z, _ = _shortfall(hits, inside & searched, ~inside & searched, codes)
+        z, _ = _shortfall(hits, seen, ~inside & searched, codes)
         ranked.append((z, where, inside))
     ranked.sort(key=lambda ranking: (-ranking[0], ranking[1]))
     kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)
 
 
-def _candidates(
-    columns: Mapping[str, Sequence[str | None]], deepest: int
-) -> list[tuple[tuple[tuple[str, str], ...], Bools]]:
-    """Every value of every column, and every pair (…) of values of different columns, with its samples."""
-    single = {
+def _single(columns: Columns) -> dict[str, list[tuple[tuple[str, str], Bools]]]:
+    """By column every value, ascending, with its samples."""
+    return {
         name: [
             ((name, value), np.array([cell == value for cell in column], dtype=np.bool_))
             for value in sorted({cell for cell in column if cell is not None})
         ]
         for name, column in columns.items()
     }
+
+
+def _candidates(columns: Columns, deepest: int) -> list[tuple[Where, Bools]]:
+    """Every value of every column, and every pair (…) of values of different columns, with its samples."""
+    single = _single(columns)
     return [
         (tuple(pair for pair, _ in cells), np.all([own for _, own in cells], 0))
         for depth in range(1, deepest + 1)
@@ -188,9 +194,7 @@ def _candidates(
     ]
 
 
-def _confirmed(
-    hits: Integers, kept: Sequence[tuple[tuple[tuple[str, str], ...], Bools]], half: Bools, codes: Integers
-) -> list[WorseSlice]:
+def _confirmed(hits: Integers, kept: Sequence[tuple[Where, Bools]], half: Bools, codes: Integers) -> list[WorseSlice]:
     tested = []
     for where, inside in kept:
         members, others = inside & half, ~inside & half
@@ -238,14 +242,11 @@ def _shortfall(hits: Integers, members: Bools, others: Bools, codes: Integers) -
     return (apart_by / spread if spread else 0.0), freedom
 
 
-Columns = Mapping[str, Sequence[str | None]]
-
-
 @dataclass(frozen=True)
 class SlicedAnswers:
     """What a subject has right of the samples of a known class [n], their values by column, and their groups."""
 
-    right: npt.NDArray[np.bool_]
+    right: Bools
     columns: Columns
     groups: Groups = None
 
@@ -255,20 +256,16 @@ def slice_findings(answers: SlicedAnswers, subject: str) -> list[Finding]:
 
     The worst is named in its verdict, and its interval holds for all of them at once.
     """
-    values = {name: sorted({cell for cell in cells if cell is not None}) for name, cells in answers.columns.items()}
-    named = [(column, value) for column, known in values.items() for value in known]
-    inside = [np.array([cell == value for cell in answers.columns[column]], dtype=np.bool_) for column, value in named]
+    slices = list(chain.from_iterable(_single(answers.columns).values()))
     findings = [
-        About("slices", column, value, subject).finding(
-            "accuracy", proportion(answers.right, where, groups=answers.groups)
-        )
-        for (column, value), where in zip(named, inside, strict=True)
+        About("slices", *named, subject).finding("accuracy", proportion(answers.right, inside, groups=answers.groups))
+        for named, inside in slices
     ]
-    worst = extreme_share([(answers.right, where) for where in inside], "lowest", answers.groups)
+    worst = extreme_share([(answers.right, inside) for _, inside in slices], "lowest", answers.groups)
     if worst is None:
         return findings
     place, share = worst
-    verdict = " = ".join(named[place])
+    verdict = " = ".join(slices[place][0])
     return [*findings, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
 
 
