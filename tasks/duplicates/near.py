@@ -175,10 +175,11 @@ def near_pairs(candidates: pa.Table, settings: Duplicates, images: bool) -> pa.T
                 found[named[a], named[b]] = _alike(shows[a].as_py(), shows[b].as_py(), images)
     least = 1 - settings.bits / 128 if images else settings.similarity
     near = sorted((a[0] == b[0], -alike, a, b) for (a, b), alike in found.items() if alike >= least)
-    cells = [(first[1], second[1], first[0], second[0], -alike) for _, alike, first, second in near]
-    return pa.Table.from_pylist(
-        [dict(zip(NearDuplicates.schema.names, row, strict=True)) for row in cells], NearDuplicates.schema
-    )
+    pairs = [
+        {"first": first, "second": second, "first_part": part, "second_part": other, "similarity": -alike}
+        for _, alike, (part, first), (other, second) in near
+    ]
+    return pa.Table.from_pylist(pairs, NearDuplicates.schema)
 
 
 def _alike(first: bytes, second: bytes, images: bool) -> float:

@@ -150,21 +150,19 @@ def panel(counts: VoteCounts, settings: Pruning) -> pa.Table:
     cliques = clique_counts(graph, settings.clique_budget) if settings.rank == "cliques" else None
     order = ranking(degrees if cliques is None else cliques, votes, names)
     pruned_by = independent_set(graph, order)
-    kept = pruned_by < 0
+    pruners = [None if by < 0 else by for by in pruned_by.tolist()]
     return pa.table(
         {
             "function": list(names),
             "position": np.arange(len(names), dtype=np.int32),
-            "kept": kept,
+            "kept": pruned_by < 0,
             "rank": np.argsort(order).astype(np.int32),
             "cliques": [None] * len(names) if cliques is None else cliques,
             "degree": degrees,
             "coverage": counts.coverage,
             "constant": counts.constant,
-            "pruned_by": [None if stays else names[by] for stays, by in zip(kept, pruned_by, strict=True)],
-            "correlation": [
-                None if stays else float(r[i, by]) for i, (stays, by) in enumerate(zip(kept, pruned_by, strict=True))
-            ],
+            "pruned_by": [None if by is None else names[by] for by in pruners],
+            "correlation": [None if by is None else float(r[node, by]) for node, by in enumerate(pruners)],
         },
         schema=Panel.schema,
     )
