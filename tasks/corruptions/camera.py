@@ -82,7 +82,7 @@ def shot_noise(images: Tensor, normals: Tensor, photons: float, out: Tensor) -> 
     out.div_(photons).clamp_(0, 1)
 
 
-def poisson_quantile(rates: Tensor, normals: Tensor, out: Tensor, most: int | None = None) -> None:
+def poisson_quantile(rates: Tensor, normals: Tensor, out: Tensor, most: int) -> None:
     """Fill `out` with the Poisson counts that stand where the draws stand in the normal distribution, F⁻¹(Φ(N)).
 
     So Poisson draws cost little more than adding noise does (a sampler per pixel costs ten times that). From a rate of
@@ -123,14 +123,14 @@ def _small_counts(cumulative: Tensor, draws: Tensor) -> Tensor:
     return counts
 
 
-def _cumulative(rates: Tensor, most: int | None) -> Tensor:
+def _cumulative(rates: Tensor, most: int) -> Tensor:
     """P(X <= count) of every count that matters for any rate, [counts, m]; at most as many as `most`."""
     from scipy.stats import poisson
 
     probability = torch.exp(-rates)
     steps = [probability]
     last = int(poisson.isf(_TAIL, float(rates.max()))) + 1 if len(rates) else 1
-    for count in range(1, last if most is None else min(last, most)):
+    for count in range(1, min(last, most)):
         probability = probability * rates / count
         # Past its tail a rate counts nothing, however the sum was rounded and whatever the other rates are.
         steps.append(torch.where(probability < _TAIL, 2.0, steps[-1] + probability))

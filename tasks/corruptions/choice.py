@@ -13,7 +13,7 @@ grow or shrink with the side, and the others stay as they are at the end.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -105,13 +105,17 @@ def shares(name: str, small: float, large: float, *, length: bool = False) -> Le
     return single(name, tuple(small * at for at in shares), tuple(large * at for at in shares), length=length)
 
 
+def rows_of(file: str) -> Iterator[list[str]]:
+    """The cells of every row of one of our tables of constants, comments left out."""
+    lines = resources.files("assay.data").joinpath(file).read_text(encoding="utf-8").splitlines()
+    return (line.split("\t") for line in lines if not line.startswith("#"))
+
+
 def _published_levels() -> dict[str, Levels]:
     by_word: dict[str, list[Levels]] = {}
-    for line in resources.files("assay.data").joinpath("corruptions.tsv").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            word, name, unit, *cells = line.split("\t")
-            small, large = (tuple(json.loads(f"[{cell}]")) for cell in cells)
-            by_word.setdefault(word, []).append(single(name, small, large, length=unit == "pixels"))
+    for word, name, unit, *cells in rows_of("corruptions.tsv"):
+        small, large = (tuple(json.loads(f"[{cell}]")) for cell in cells)
+        by_word.setdefault(word, []).append(single(name, small, large, length=unit == "pixels"))
     return {word: together(*constants) for word, constants in by_word.items()}
 
 

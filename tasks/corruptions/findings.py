@@ -130,7 +130,7 @@ def _inflation(of: Gram, hits: int, trials: int) -> float | None:
     return spread / total * blocks / (blocks - 1) / (value * (1 - value))
 
 
-def _t_correction(blocks: int, level: float = 0.95) -> float:
+def _t_correction(blocks: int, level: float) -> float:
     """(z/t)², t on n − 1 degrees of freedom: the spread of few blocks is itself uncertain."""
     from scipy.special import ndtri, stdtrit
 

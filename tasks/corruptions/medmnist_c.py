@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib import resources
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from assay.tasks.corruptions.choice import LARGE, SMALL, Constants, Corruption, single
+from assay.tasks.corruptions.choice import LARGE, SMALL, Constants, Corruption, rows_of, single
 from assay.tasks.corruptions.imagenet_c import ramp
 
 if TYPE_CHECKING:
@@ -151,15 +150,13 @@ ON_SKIN = (
 def of_medmnist(bases: Mapping[str, Corruption]) -> dict[str, tuple[Corruption, ...]]:
     """The corruptions of every data set, each made as one of the `bases` with constants of its own."""
     by_set: dict[str, tuple[Corruption, ...]] = {}
-    for line in resources.files("assay.data").joinpath("medmnist_c.tsv").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            data_set, name, base, *cells = line.split("\t")
-            made, given = bases[base], [[float(value) for value in cell.split(",")] for cell in cells]
-            shrunk = [SMALL / LARGE if each in made.levels.lengths else 1.0 for each in made.levels.names]
-            fewer = [[value * factor for value, factor in zip(row, shrunk, strict=True)] for row in given]
-            small, large = (cast("Five", tuple(map(tuple, rows))) for rows in (fewer, given))
-            levels = replace(made.levels, small=small, large=large)
-            by_set[data_set] = (*by_set.get(data_set, ()), replace(made, word=f"{data_set}/{name}", levels=levels))
+    for data_set, name, base, *cells in rows_of("medmnist_c.tsv"):
+        made, given = bases[base], [[float(value) for value in cell.split(",")] for cell in cells]
+        shrunk = [SMALL / LARGE if each in made.levels.lengths else 1.0 for each in made.levels.names]
+        fewer = [[value * factor for value, factor in zip(row, shrunk, strict=True)] for row in given]
+        small, large = (cast("Five", tuple(map(tuple, rows))) for rows in (fewer, given))
+        levels = replace(made.levels, small=small, large=large)
+        by_set[data_set] = (*by_set.get(data_set, ()), replace(made, word=f"{data_set}/{name}", levels=levels))
     return by_set
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.corruptions.medmnist_c import MISSING
 from assay.tasks.corruptions.table import PRESETS, in_order
-from assay.tasks.corruptions.tallies import ALL, MEAN, severity_group
+from assay.tasks.corruptions.tallies import ALL, CLEAN, MEAN, severity_group
 from assay.tasks.reporting.estimates import About, class_text, column, columns_over, series_of, share_text, table_of
 from assay.tasks.reporting.numerals import integer, plural
 from assay.tasks.reporting.parts import Block, DataTable, Gallery, LinePlot, Panels, Part, Picture, SeriesStyle, Strip
@@ -29,7 +29,7 @@ class CorruptionFindings:
         compared = findings.distinct("subject", "corruption.relative_flip_probability")
         subjects, tried = (findings.distinct(field, "corruption") for field in ("subject", "of"))
         self.subjects = sorted(subjects, key=lambda name: (name in compared, "+" in name, name))
-        self.perturbations = list(in_order(set(tried) - {MEAN, ""}))
+        self.perturbations = in_order(set(tried) - {MEAN, ""})
         severities = {finding.slice.severity for finding in findings.select("corruption")}
         self.severities = [severity for severity in range(1, 6) if severity in severities]
 
@@ -55,9 +55,9 @@ _BESIDE = tuple(
 )
 
 
-def beside_table(corruptions: CorruptionFindings, findings: FindingIndex) -> list[DataTable]:
+def beside_table(corruptions: CorruptionFindings) -> list[DataTable]:
     """Mean flips and errors as multiples of the reference's; none where none was measured."""
-    reference, *others = corruptions.subjects
+    (reference, *others), findings = corruptions.subjects, corruptions.all
     means = (About(subject, MEAN, ALL) for subject in others)
     rows = [row for row in means if any(findings.get(metric, *row) for metric in _BESIDE)]
     shown = [metric for metric in _BESIDE if any(findings.get(metric, *row) for row in rows)]
@@ -86,7 +86,7 @@ def page(findings: FindingIndex, images: pa.Table | None = None) -> Part:
     if corruptions.severities:
         blocks += map(partial(_panels, corruptions), _DRAWN)
     if len(corruptions.subjects) > 1:
-        blocks += beside_table(corruptions, findings)
+        blocks += beside_table(corruptions)
     if images is not None and images.num_rows:
         blocks += _galleries(images, corruptions.severities)
     originals = [subject for subject in corruptions.subjects if "+" not in subject] or corruptions.subjects
@@ -188,16 +188,16 @@ def _galleries(images: pa.Table, severities: Sequence[int]) -> list[Block]:
     return [
         Gallery(f"{sample} under every perturbation", _strips(sample, seen, severity), note)
         for sample, seen in pictures.items()
-        if "clean" in seen
+        if CLEAN in seen
     ]
 
 
 def _strips(sample: str, seen: dict[str, Pixels], severity: int) -> list[Strip]:
     """The clean image and up to three perturbations beside it, so that pictures are large enough to compare."""
-    clean = Picture(png(seen["clean"]), "clean", f"The clean image of {sample}")
+    clean = Picture(png(seen[CLEAN]), CLEAN, f"The clean image of {sample}")
     shown = [
         Picture(png(seen[name]), name_of(name), f"{sample} under {name_of(name).lower()} at severity {severity}")
-        for name in in_order(seen.keys() - {"clean"})
+        for name in in_order(seen.keys() - {CLEAN})
     ]
     rows = [shown[at : at + 3] for at in range(0, len(shown), 3)]
     titles = (", ".join(picture.name for picture in row) for row in rows)

@@ -134,7 +134,7 @@ PRESETS = {
 """Perturbations that go by one name."""
 
 
-def in_order(tried: Collection[str]) -> Sequence[str]:
+def in_order(tried: Collection[str]) -> list[str]:
     """Those that were tried in the order of the table, plug-ins behind them.
 
     >>> in_order({"snow", "rain", "shot-noise"})

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.tasks.corruptions.choice import Kind, clean_frame, strongest_frames
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
@@ -73,6 +74,8 @@ def _per_sample(values: npt.NDArray[np.bool_]) -> Counts:
 
 
 MEAN, ALL = "mean", "all"
+CLEAN = "clean"
+"""The perturbation of an image as it is."""
 
 _COLUMNS = ("flips", "comparisons", "correct", "judged")
 _MOST = 2000  # blocks
@@ -237,6 +240,4 @@ def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], li
 
 def _places(column: pa.ChunkedArray, names: list[str] | list[int]) -> Counts:
     """Where each cell's name stands among the names."""
-    coded = column.combine_chunks().dictionary_encode()
-    at = np.array([names.index(name) for name in coded.dictionary.to_pylist()], np.int64)
-    return np.asarray(at[coded.indices.to_numpy()])
+    return np.asarray(pc.index_in(column, pa.array(names, column.type)).to_numpy())

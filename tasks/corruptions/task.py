@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_fi
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.tallies import (
     ALL,
+    CLEAN,
     MEAN,
     Blocks,
     FrameAnswers,
@@ -137,9 +138,6 @@ def _chunks(pixels: Pixels, frames: int, device: str, block: int) -> list[slice]
     return [slice(start, min(start + step, len(pixels))) for start in range(0, len(pixels), step)]
 
 
-CLEAN = "clean"
-
-
 def corrupt_partition(
     samples: pa.Table,
     shown: npt.NDArray[np.bool_],
@@ -160,11 +158,11 @@ def corrupt_partition(
     require_one_shape(samples)
     models = {name: for_inference(load_image_model(subjects[name], content)) for name, content in files.items()}
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
-    images.append(_images(pixels[shown], [sample for sample, keep in zip(ids, shown, strict=True) if keep], CLEAN, 0))
+    images.append(_images(pixels[shown], list(compress(ids, shown)), CLEAN, 0))
     for seen in answers_to_frames(models, pixels, ids, shown, settings, seeds):
         for name, answers in seen.answers.items():
             flips.append(_flips(ids[seen.rows], name, seen.corruption, seen.severity, answers, truth[seen.rows]))
-        kept = [ids[row] for row in range(*seen.rows.indices(len(ids))) if shown[row]]
+        kept = list(compress(ids[seen.rows], shown[seen.rows]))
         images.append(_images(seen.shown, kept, seen.corruption.word, seen.severity))
     return rows_by_sample(flips, ids), rows_by_sample(images, ids)
 

@@ -110,9 +110,8 @@ def outline_distance(drops: Tensor) -> Tensor:
 
 def _equalised(levels: Tensor) -> Tensor:
     """Whole levels 0 … 20 [n, h, w] spread over 0 … 255, so that each covers as much of the scale as of the image."""
-    n = len(levels)
     counts = torch.stack([(levels == level).flatten(1).sum(dim=1) for level in range(_FAR + 1)], dim=1)
-    total = levels[0].numel() if n else 0
+    total = levels.shape[1:].numel()
     first = counts.gather(1, (counts > 0).to(torch.int8).argmax(dim=1, keepdim=True))
     spread = 255.0 / (total - first).clamp(min=1)
     table = ((counts.cumsum(dim=1) - first) * spread).round().clamp(0, 255)
