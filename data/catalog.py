@@ -12,7 +12,7 @@ import importlib.util
 import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -149,38 +149,46 @@ def is_masked(name: str | None) -> bool:
     return entry is not None and entry.masked
 
 
-def data_folder(environment: Mapping[str, str] | None = None) -> Path:
+def data_folder() -> Path:
     """The folder that downloads go to: `ASSAY_DATA`, else the user's cache."""
-    environment = os.environ if environment is None else environment
-    if environment.get(CACHE):
-        return Path(environment[CACHE])
-    cache = environment.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache, "assay", "data")
 
 
-def located(name: str, environment: Mapping[str, str] | None = None) -> LocatedDataset:
+def folders_of(name: str, entry: CatalogEntry) -> list[Path]:
+    """The folders that a data set may lie in: that in the mirror, where there is one, and last that of downloads."""
+    mirror = os.environ.get(MIRROR)
+    places = [Path(mirror), data_folder()] if mirror else [data_folder()]
+    return [place / (entry.folder or name) for place in places]
+
+
+def filled_folder(name: str, entry: CatalogEntry) -> Path | None:
+    """The first of these folders that has all files of the data set; None where none has, or it has no files."""
+    wanted = [file.name for file in entry.files] or list(entry.expects[:1])
+    filled = (folder for folder in folders_of(name, entry) if all((folder / file).exists() for file in wanted))
+    return next(filled, None) if wanted else None
+
+
+def located(name: str) -> LocatedDataset:
     """A data set in the mirror, or in the folder that `assay data get` filled; every file is checked by its hash."""
-    environment = os.environ if environment is None else environment
     entry = entry_of(name)
     if not entry.files and not entry.expects:
         raise InputError(nothing_to_get(name, entry))
-    places = [Path(environment[MIRROR])] if environment.get(MIRROR) else []
-    places.append(data_folder(environment))
-    folders = [place / (entry.folder or name) for place in places]
-    wanted = [file.name for file in entry.files] or list(entry.expects[:1])
-    for folder in folders:
-        if all((folder / file).exists() for file in wanted):
-            for file in entry.files:
-                if not is_right(file, path := folder / file.name):
-                    raise InputError(
-                        f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); "
-                        f"delete it and run `assay data get {name}`."
-                    )
-            return LocatedDataset(name, entry, folder)
+    folder = filled_folder(name, entry)
+    if folder is not None:
+        for file in entry.files:
+            if not is_right(file, path := folder / file.name):
+                raise InputError(
+                    f"{path} is not the {file.name} that the catalogue knows of {name} (its sha256 differs); "
+                    f"delete it and run `assay data get {name}`."
+                )
+        return LocatedDataset(name, entry, folder)
+    folders = folders_of(name, entry)
     looked = " or ".join(map(str, folders))
     alone = (file for file in entry.files if file.url is None)
-    mirrored = [place / (entry.folder or "") for place in places]
-    if missing := next((file for file in alone if not any((place / file.name).exists() for place in mirrored)), None):
+    if missing := next((file for file in alone if not any((place / file.name).exists() for place in folders)), None):
         raise InputError(
             f"The data set {name} is not here (looked in {looked}). {to_bring(name, entry, missing, folders[-1])}"
         )
@@ -247,29 +255,27 @@ def nothing_to_get(name: str, entry: CatalogEntry) -> str:
     return f"{name} cannot be fetched: {entry.source} ({entry.licence})."
 
 
-def fetch(name: str, into: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
+def fetch(name: str) -> Path:
     """The folder in which all files of a data set now lie, each with the hash the catalogue gives.
 
     Files come from the mirror that `ASSAY_MIRROR` names, else from their URL; a file that is there already and right is
     left alone. A file appears under its name only when it is whole and checked.
     """
-    environment = os.environ if environment is None else environment
     entry = entry_of(name)
     if not entry.files:
         raise InputError(nothing_to_get(name, entry))
-    folder = Path(into) if into is not None else data_folder(environment) / (entry.folder or name)
-    mirror = Path(environment[MIRROR]) if environment.get(MIRROR) else None
+    *mirrors, folder = folders_of(name, entry)
     for file in entry.files:
-        _get_file(name, entry, file, folder, mirror)
+        _get_file(name, entry, file, folder, mirrors)
     return folder
 
 
-def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, mirror: Path | None) -> None:
+def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, mirrors: Sequence[Path]) -> None:
     target = Path(contained(folder, file.name, f"The catalogue's entry {name}"))
     if target.exists() and is_right(file, target):
         return
-    mirrored = mirror / (entry.folder or name) / file.name if mirror is not None else None
-    if mirrored is not None and mirrored.exists():
+    mirrored = next((path for place in mirrors if (path := place / file.name).exists()), None)
+    if mirrored is not None:
         content = mirrored.read_bytes()
         origin = str(mirrored)
     elif file.url is not None:
@@ -288,8 +294,8 @@ def _get_file(name: str, entry: CatalogEntry, file: CatalogFile, folder: Path, m
 
 def _download(name: str, file: CatalogFile) -> bytes:
     """The bytes at a file's URL, never more than it should have (and some for packing)."""
-    import urllib.error
     import urllib.request
+    from http.client import HTTPException
 
     assert file.url is not None
     if not file.url.startswith(("https://", "http://127.0.0.1")):
@@ -297,7 +303,7 @@ def _download(name: str, file: CatalogFile) -> bytes:
     try:
         with urllib.request.urlopen(file.url, timeout=60) as answer:
             content: bytes = answer.read(max(file.bytes * 20, 1 << 20))
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, HTTPException) as error:  # the second: what answered speaks no HTTP
         raise InputError(
             f"{file.name} of {name} could not be fetched from {file.url} ({error}); try again, or set {MIRROR}."
         ) from error

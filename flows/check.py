@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.data.catalog import MIRROR, CatalogEntry, catalog, data_folder, entry_of, fetch
+from assay.data.catalog import MIRROR, CatalogEntry, catalog, entry_of, fetch, filled_folder, folders_of
 from assay.data.samples.registry import EMBEDDED
 from assay.flows.audits.services import silent
 from assay.flows.audits.table import troubles_beside, troubles_in_order, troubles_of
@@ -85,12 +85,9 @@ def licence_of(dataset: str) -> str | None:
 def _at_hand(name: str, entry: CatalogEntry) -> str:
     if entry.embedded and not entry.files:
         return f"as {entry.embedded}"
-    wanted = [file.name for file in entry.files] or list(entry.expects[:1])
-    mirror = os.environ.get(MIRROR)
-    places = [(Path(mirror), "in the mirror")] if mirror else []
-    for place, word in [*places, (data_folder(), "yes")]:
-        if wanted and all((place / (entry.folder or name) / file).exists() for file in wanted):
-            return word
+    folder = filled_folder(name, entry)
+    if folder is not None:
+        return "in the mirror" if os.environ.get(MIRROR) and folder == folders_of(name, entry)[0] else "yes"
     return "no" if entry.files and all(file.url for file in entry.files) else "yours to bring"
 
 

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import http.server
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +32,19 @@ def plain(url: str | None = None) -> CatalogFile:
     return CatalogFile(name="a.csv", bytes=len(CONTENT), sha256=sha256(CONTENT), url=url)
 
 
+@pytest.fixture(autouse=True)
+def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
+    return tmp_path / "data" / "tiny"
+
+
 @pytest.fixture
-def mirror(tmp_path: Path) -> Path:
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "mirror" / "tiny"
     folder.mkdir(parents=True)
     (folder / "a.csv").write_bytes(CONTENT)
+    monkeypatch.setenv("ASSAY_MIRROR", str(tmp_path / "mirror"))
     return tmp_path / "mirror"
 
 
@@ -90,39 +99,41 @@ def test_an_unknown_name_is_answered_with_the_closest_one() -> None:
         entry_of("youtube-span")
 
 
-def test_a_data_set_comes_from_the_mirror(use: object, mirror: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("mirror")
+def test_a_data_set_comes_from_the_mirror(use: object, downloads: Path) -> None:
     use(entry(plain()))
-    folder = fetch("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
+    folder = fetch("tiny")
+    assert folder == downloads
     assert (folder / "a.csv").read_bytes() == CONTENT
     assert [path.name for path in folder.iterdir()] == ["a.csv"]
 
 
-def test_a_wrong_checksum_keeps_nothing(use: object, mirror: Path, tmp_path: Path) -> None:
+def test_a_wrong_checksum_keeps_nothing(use: object, mirror: Path, downloads: Path) -> None:
     use(entry(plain()))
     (mirror / "tiny" / "a.csv").write_bytes(CONTENT + b"2,changed\n")
     with pytest.raises(InputError, match=r"not the a\.csv that the catalogue knows"):
-        fetch("tiny", tmp_path / "here", {"ASSAY_MIRROR": str(mirror)})
-    assert not (tmp_path / "here").exists()
+        fetch("tiny")
+    assert not downloads.exists()
 
 
-def test_a_damaged_file_is_fetched_again_and_a_whole_one_left_alone(use: object, mirror: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("mirror")
+def test_a_damaged_file_is_fetched_again_and_a_whole_one_left_alone(use: object) -> None:
     use(entry(plain()))
-    environment = {"ASSAY_MIRROR": str(mirror), "ASSAY_DATA": str(tmp_path / "data")}
-    path = fetch("tiny", None, environment) / "a.csv"
+    path = fetch("tiny") / "a.csv"
     path.write_bytes(CONTENT[:-3])
-    assert fetch("tiny", None, environment) == path.parent
+    assert fetch("tiny") == path.parent
     assert path.read_bytes() == CONTENT
     before = path.stat().st_mtime_ns
-    fetch("tiny", None, environment)
+    fetch("tiny")
     assert path.stat().st_mtime_ns == before
 
 
-def test_a_data_set_comes_from_its_address(use: object, server: str, tmp_path: Path) -> None:
+def test_a_data_set_comes_from_its_address(use: object, server: str) -> None:
     use(entry(plain(f"{server}/a.csv")))
-    assert (fetch("tiny", tmp_path, {}) / "a.csv").read_bytes() == CONTENT
+    assert (fetch("tiny") / "a.csv").read_bytes() == CONTENT
 
 
-def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, server: str, tmp_path: Path) -> None:
+def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, server: str) -> None:
     packed = CatalogFile(
         name="a.csv.gz",
         bytes=len(PACKED),
@@ -131,24 +142,38 @@ def test_a_file_that_lies_unpacked_at_its_address_is_packed_here(use: object, se
         unpacked_sha256=sha256(CONTENT),
     )
     use(entry(packed))
-    path = fetch("tiny", tmp_path / "tiny", {}) / "a.csv.gz"
+    path = fetch("tiny") / "a.csv.gz"
     assert gzip.decompress(path.read_bytes()) == CONTENT
-    ours = located("tiny", {"ASSAY_DATA": str(tmp_path)}).fingerprint
+    ours = located("tiny").fingerprint
     path.write_bytes(PACKED)  # the same content, packed by somebody else
-    assert located("tiny", {"ASSAY_DATA": str(tmp_path)}).fingerprint == ours
+    assert located("tiny").fingerprint == ours
 
 
-def test_an_address_that_does_not_answer_is_one_sentence(use: object, server: str, tmp_path: Path) -> None:
+def test_an_address_that_does_not_answer_is_one_sentence(use: object, server: str, downloads: Path) -> None:
     use(entry(plain(f"{server}/missing.csv")))
     with pytest.raises(InputError, match=r"a\.csv of tiny could not be fetched from .*404"):
-        fetch("tiny", tmp_path / "here", {})
-    assert not (tmp_path / "here").exists()
+        fetch("tiny")
+    assert not downloads.exists()
 
 
-def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path) -> None:
+def test_an_address_at_which_something_else_than_http_answers_is_one_sentence(use: object) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def greet() -> None:
+            with listening.accept()[0] as caller:
+                caller.recv(1 << 16)
+                caller.sendall(b"220 mail.example ready\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        use(entry(plain(f"http://127.0.0.1:{listening.getsockname()[1]}/a.csv")))
+        with pytest.raises(InputError, match=r"a\.csv of tiny could not be fetched from .*220 mail\.example"):
+            fetch("tiny")
+
+
+def test_neither_mirror_nor_address_says_what_to_set(use: object) -> None:
     use(entry(plain()))
     with pytest.raises(InputError, match=r"set ASSAY_MIRROR to a folder that has tiny/a\.csv"):
-        fetch("tiny", tmp_path, {})
+        fetch("tiny")
 
 
 @pytest.mark.parametrize(
@@ -169,12 +194,11 @@ def test_neither_mirror_nor_address_says_what_to_set(use: object, tmp_path: Path
     ],
 )
 def test_what_no_address_has_says_where_the_original_is_and_how_to_point_assay_at_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, page: str, layout: str, checksum: str
+    name: str, page: str, layout: str, checksum: str
 ) -> None:
-    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
-    for ask in (lambda: fetch(name, None, {}), lambda: located(name, {})):
+    for ask in (fetch, located):
         with pytest.raises(InputError) as refused:
-            ask()
+            ask(name)
         said = str(refused.value)
         assert page in said
         assert layout in said
@@ -184,58 +208,61 @@ def test_what_no_address_has_says_where_the_original_is_and_how_to_point_assay_a
         assert "assay data get" not in said
 
 
-def test_pages_and_advice_change_no_fingerprint(use: object, mirror: Path) -> None:
+@pytest.mark.usefixtures("mirror")
+def test_pages_and_advice_change_no_fingerprint(use: object) -> None:
     use(entry(plain()))
-    before = located("tiny", {"ASSAY_MIRROR": str(mirror)}).fingerprint
+    before = located("tiny").fingerprint
     use(entry(plain()).model_copy(update={"page": "https://example.org", "bring": "do this"}))
-    assert located("tiny", {"ASSAY_MIRROR": str(mirror)}).fingerprint == before
+    assert located("tiny").fingerprint == before
 
 
-def test_a_file_cannot_leave_its_folder(use: object, tmp_path: Path) -> None:
+def test_a_file_cannot_leave_its_folder(use: object) -> None:
     use(entry(CatalogFile(name="../a.csv", bytes=1, sha256="0" * 64)))
     with pytest.raises(InputError, match=r"entry tiny names the file .* leaves its folder"):
-        fetch("tiny", tmp_path / "here", {})
+        fetch("tiny")
 
 
-def test_an_address_must_be_https(use: object, tmp_path: Path) -> None:
+def test_an_address_must_be_https(use: object) -> None:
     use(entry(plain("file:///etc/hostname")))
     with pytest.raises(InputError, match="not https"):
-        fetch("tiny", tmp_path, {})
+        fetch("tiny")
 
 
-def test_a_data_set_that_is_not_here_says_how_to_get_it(use: object, tmp_path: Path) -> None:
+def test_a_data_set_that_is_not_here_says_how_to_get_it(use: object) -> None:
     use(entry(plain()))
     with pytest.raises(InputError, match=r"not here .* set ASSAY_MIRROR to a folder that has tiny/a\.csv"):
-        located("tiny", {"ASSAY_DATA": str(tmp_path)})
+        located("tiny")
     use(entry(plain("https://example.org/a.csv")))
     with pytest.raises(InputError, match="run `assay data get tiny` first"):
-        located("tiny", {"ASSAY_DATA": str(tmp_path)})
+        located("tiny")
 
 
 def test_a_changed_file_is_refused_when_it_is_read(use: object, mirror: Path) -> None:
     use(entry(plain()))
-    environment = {"ASSAY_MIRROR": str(mirror)}
-    assert located("tiny", environment).folder == mirror / "tiny"
+    assert located("tiny").folder == mirror / "tiny"
     (mirror / "tiny" / "a.csv").write_bytes(b"something else")
     with pytest.raises(InputError, match="its sha256 differs"):
-        located("tiny", environment)
+        located("tiny")
 
 
-def test_embedded_entries_say_that_nothing_is_to_be_fetched(tmp_path: Path) -> None:
+def test_embedded_entries_say_that_nothing_is_to_be_fetched() -> None:
     with pytest.raises(InputError, match="say `dataset: sample/breast-cancer`"):
-        fetch("breast-cancer", tmp_path, {})
+        fetch("breast-cancer")
 
 
-def test_entries_without_files_say_what_to_bring(tmp_path: Path) -> None:
+def test_entries_without_files_say_what_to_bring() -> None:
     with pytest.raises(InputError, match=r"bring train_entries\.csv"):
-        fetch("crossmodal", tmp_path, {})
+        fetch("crossmodal")
     with pytest.raises(InputError, match=r"put train_entries\.csv.* into .*crossmodal"):
-        located("crossmodal", {"ASSAY_DATA": str(tmp_path)})
+        located("crossmodal")
 
 
-def test_downloads_go_to_the_cache_unless_told_otherwise() -> None:
-    assert data_folder({"ASSAY_DATA": "/data"}) == Path("/data")
-    assert data_folder({"XDG_CACHE_HOME": "/c"}) == Path("/c/assay/data")
+def test_downloads_go_to_the_cache_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/c")
+    monkeypatch.setenv("ASSAY_DATA", "/data")
+    assert data_folder() == Path("/data")
+    monkeypatch.delenv("ASSAY_DATA")
+    assert data_folder() == Path("/c/assay/data")
 
 
 @pytest.mark.mirror

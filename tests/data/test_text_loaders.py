@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def pack(path: Path, content: bytes) -> None:
     ],
 )
 def test_a_data_set_of_the_mirror_is_whole(name: str, splits: dict, golds: dict) -> None:
-    table = located(name, os.environ).load()
+    table = located(name).load()
     assert Counter(table["split"].to_pylist()) == splits
     assert Counter(table["gold"].to_pylist()) == golds
     assert len(set(table["id"].to_pylist())) == table.num_rows
@@ -45,14 +44,14 @@ def test_a_data_set_of_the_mirror_is_whole(name: str, splits: dict, golds: dict)
 
 @pytest.mark.mirror
 def test_the_rationales_of_the_mirror_lie_in_their_texts() -> None:
-    posts = located("hatexplain", os.environ).load().to_pylist()
+    posts = located("hatexplain").load().to_pylist()
     marked = [post for post in posts if post["rationale"]]
     assert len(marked) == 2282
     assert all(post["gold"] in (0, 2) for post in marked if post["gold"] is not None)
     for post in marked:
         for span in post["rationale"]:
             assert post["text"][span["start"] : span["end"]].split() == [post["text"][span["start"] : span["end"]]]
-    phrased = [post for post in located("cams", os.environ).load().to_pylist() if post["rationale"]]
+    phrased = [post for post in located("cams").load().to_pylist() if post["rationale"]]
     assert len(phrased) == 4351
 
 
