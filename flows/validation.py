@@ -150,22 +150,25 @@ def _flat(metadata: Sequence[object]) -> list[object]:
 
 
 def _number(kind: object, metadata: list[object]) -> str:
+    """A number within bounds.
+
+    >>> _number(float, [bounds.Ge(0.01), bounds.Le(1.0)]), _number(int, [bounds.Le(5000)])
+    ('a number between 0.01 and 1', 'a whole number of at most 5,000')
+    >>> _number(float, [bounds.Gt(0.0), bounds.Lt(1.05)])
+    'a number above 0 and below 1.05'
+    """
     noun = "a whole number" if kind is int else "a number"
-    low = high = ""
+    limits = {}
     for bound in metadata:
         match bound:
-            case bounds.Ge(ge=value):
-                low = f"of at least {value:,}"
-            case bounds.Gt(gt=value):
-                low = f"above {value:,}"
-            case bounds.Le(le=value):
-                high = f"at most {value:,}"
-            case bounds.Lt(lt=value):
-                high = f"below {value:,}"
-    if low.startswith("of") and high.startswith("at"):
-        return f"{noun} between {low[12:]} and {high[8:]}".replace(".0", "")
-    both = f"{low} and {high}" if low and high else low or high.replace("at most", "of at most")
-    return f"{noun} {both}".strip().replace(".0", "") if re.search(r"\.0(\D|$)", both) else f"{noun} {both}".strip()
+            case bounds.Ge(ge=value) | bounds.Gt(gt=value) | bounds.Le(le=value) | bounds.Lt(lt=value):
+                limits[type(bound)] = f"{value:,}".removesuffix(".0")
+    if limits.keys() == {bounds.Ge, bounds.Le}:
+        return f"{noun} between {limits[bounds.Ge]} and {limits[bounds.Le]}"
+    words = {bounds.Ge: "of at least", bounds.Gt: "above", bounds.Le: "at most", bounds.Lt: "below"}
+    both = " and ".join(f"{word} {limits[bound]}" for bound, word in words.items() if bound in limits)
+    of = "of " if limits.keys() == {bounds.Le} else ""
+    return f"{noun} {of}{both}".strip()
 
 
 def _list(item: object, metadata: list[object]) -> str:

@@ -172,10 +172,10 @@ def raises_no_secrets(function: Callable[P, V]) -> Callable[P, V]:
 def reason_of(error: BaseException) -> str:
     """The first line of an error without its full stop and without secrets, or its name where it says nothing.
 
-    >>> reason_of(OSError("no such bucket.")), reason_of(ValueError("bad magic\\nat 4")), reason_of(TimeoutError())
+    >>> reason_of(OSError("no such bucket.")), reason_of(ValueError("\\nbad magic\\nat 4")), reason_of(TimeoutError())
     ('no such bucket', 'bad magic', 'TimeoutError')
     """
-    return (mask(str(error)).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (mask(str(error)).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 @contextmanager
