@@ -360,7 +360,7 @@ def label_rows(store: str, draws: int) -> dict[tuple[str, str], tuple[str, bool]
     from assay.tasks.agreement.drawn_labels import answerer_of, expected_right
 
     opened, rows = Store(store).look(), {}
-    for run in {run.pipeline: run for run in opened.runs() if run.status in ("done", "gate failed")}.values():
+    for run in {run.pipeline: run for run in opened.runs() if run.is_complete}.values():
         tables, classes = answers_of_run(opened, run), class_names(read_table(opened, ingested(run)["classes"]))
         samples = read_table(opened, samples_of_run(run)).select(["id", "gold"])
         known = samples.filter(samples["gold"].is_valid())

@@ -139,7 +139,7 @@ class Lake:
 def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | None = False) -> str:
     """Writes every table that the run has, and its note; returns a sentence on them."""
     lake, run = Lake(store, record, where, bool(delta)), f"Run {record.id}"
-    if record.status not in ("done", "gate failed"):
+    if not record.is_complete:
         raise InputError(f"{run} is {record.status}: only a whole run goes to a lake.  (assay runs shows all)")
     sources = sources_of(store, record)
     if not sources:

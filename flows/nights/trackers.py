@@ -86,7 +86,7 @@ def _write_to_mlflow(store: Store, record: RunRecord, to: Mlflow) -> str:
     began = int(datetime.fromisoformat(record.started).timestamp() * 1000)
     run = client.create_run(experiment, began, dict(_tags(record)), record.id).info.run_id
     _log_to_mlflow(client, run, store, record, began)
-    ended = "FINISHED" if record.status in ("done", "gate failed") else "FAILED"
+    ended = "FINISHED" if record.is_complete else "FAILED"
     client.set_terminated(run, ended, began + round(record.seconds * 1000))
     return str(run)
 
@@ -155,9 +155,8 @@ def events_of(store: Store, record: RunRecord, namespace: str) -> Iterator[RunEv
         manifest = store.manifest(stage.stage, stage.key)
         if manifest is not None:
             yield from lineage.of_a_stage(manifest)
-    done = record.status in ("done", "gate failed")
     ended = datetime.fromisoformat(record.started) + timedelta(seconds=record.seconds)
-    yield lineage.of_the_run(RunState.COMPLETE if done else RunState.FAIL, ended)
+    yield lineage.of_the_run(RunState.COMPLETE if record.is_complete else RunState.FAIL, ended)
 
 
 @dataclass

@@ -163,13 +163,12 @@ def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
 
 
 LAST_PASSED, ACCEPTED = "last-passed", "accepted"
-_ENDED = ("done", "gate failed")
 
 
 def accept(store: Store, record: RunRecord, why: str, *, new_level: bool = False) -> dict[str, str]:
     """Make a run what later ones of its pipeline are held against; who, when and why stay on record, and whether it
     is a `new_level`, so that no night before it is like it."""
-    if record.status not in _ENDED:
+    if not record.is_complete:
         raise InputError(f"Run {record.id} is {record.status}: only a run that came to its end can be a baseline.")
     require_whole(record, "a baseline for later nights")
     why = mask(why.strip())
@@ -231,7 +230,7 @@ class Past:
         return [
             run
             for run in reversed(self.store.runs(self.record.pipeline))
-            if run.status in _ENDED and (run.started, run.id) < mine and run.share == self.record.share
+            if run.is_complete and (run.started, run.id) < mine and run.share == self.record.share
         ]
 
     @cached_property

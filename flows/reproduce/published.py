@@ -79,7 +79,7 @@ def runs_over_seeds(store: Store, record: RunRecord) -> list[RunRecord]:
 
 def is_whole(record: RunRecord) -> bool:
     """Whether a run came to its end, so that what it measured may be published and compared."""
-    return record.status in ("done", "gate failed") and record.findings is not None
+    return record.is_complete and record.findings is not None
 
 
 def _stage_versions(store: Store, record: RunRecord) -> list[tuple[str, int]]:

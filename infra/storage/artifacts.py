@@ -269,6 +269,11 @@ class RunRecord:
     """What somebody signed beforehand of its gates and settings: see `flows/report/ledger.py`."""
 
     @property
+    def is_complete(self) -> bool:
+        """Whether it came to its end, with all gates passed or not."""
+        return self.status in ("done", "gate failed")
+
+    @property
     def is_sample(self) -> bool:
         """Whether it looked at a share of the samples only."""
         return self.share < 1

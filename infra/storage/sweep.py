@@ -258,7 +258,6 @@ def _process_lives(pid: int) -> bool:
     return True
 
 
-_ENDED = ("done", "gate failed")
 _A_DAY = 86_400.0
 
 
@@ -273,7 +272,7 @@ def resumed_run(store: Store, what: str, run: RunRecord, *, anew: bool = False, 
     name = f"{ANSWERS}/since-{asked}.json"
     noted = store.folder.read_json(name) or {}
     first, by = str(noted.get("run", "")), store.record(str(noted.get("by", "-")))
-    ended = by is None or by.status in _ENDED or (by.status == "running" and is_alive(store, by.id))
+    ended = by is None or by.is_complete or (by.status == "running" and is_alive(store, by.id))
     goes_on = not anew and not ended and _same_day(first, run)
     since = first if goes_on or (by is not None and by.id == run.id) else run.id
     if note and (since, run.id) != (first, noted.get("by")):
