@@ -14,10 +14,12 @@ from assay.flows.kind import AuditKind, Ground
 from assay.flows.pipeline import Pipeline
 from assay.infra.errors import AssayError
 from assay.infra.stages.branches import Branch, branch_outcomes, branches_joined, start_branch, subflow
+from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import current_run
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_scope
 from assay.tasks.ordering.settings import Ordering
+from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.settings import Claim
 from assay.tasks.statistics.task import conclude, price_errors
 from assay.tasks.weak_labels.table import WeakLabelling
@@ -37,6 +39,10 @@ class Audit:
     def results(self) -> Mapping[str, Any]:
         """The results by the name of their kind."""
         return self.ground.results
+
+    def measured(self) -> list[Finding]:
+        """The findings, as rows; none where nothing was measured."""
+        return [] if self.findings is None else findings_from(collect(self.findings, Findings.schema.names))
 
 
 @subflow("audit")

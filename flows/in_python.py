@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -101,16 +102,14 @@ def audit(
     Traceback (most recent call last):
     assay.infra.errors.InputError: There is no pipeline "nigth" in ... Did you mean night?  (assay list shows all)
     """
-    from rich.console import Console
-
     from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_pipeline
     from assay.infra.storage.store import Store
 
     project = load_project(config, pipeline=pipeline, overrides=overrides, store=store)
-    console = Console(soft_wrap=True, highlight=False) if progress else Console(file=io.StringIO())
+    stream = sys.stdout if progress else io.StringIO()
     asked = project.pipeline(pipeline)
-    result = run_pipeline(project, asked, seed=seed, fresh=fresh, share=sample, console=console)
+    result = run_pipeline(project, asked, seed=seed, fresh=fresh, share=sample, stream=stream)
     record = Store(project.store).run(result.run)
     verdicts, gates = tuple(record.verdicts), tuple(str(gate["sentence"]) for gate in record.gates)
     return Audited(

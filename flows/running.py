@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import IO, TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.data import expectations
-from assay.data.schemas import Findings
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
@@ -25,11 +24,10 @@ from assay.flows.yaml_document import dotted
 from assay.infra.engines.calls import Allowance
 from assay.infra.engines.opening import open_engine, prepare_workers
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets
+from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets, setting_path
 from assay.infra.prefect.server import configured_api, prefect_api
 from assay.infra.prefect.shared_server import server_of_run
 from assay.infra.stages.branches import start_branch
-from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
@@ -37,11 +35,9 @@ from assay.infra.storage.sweep import close_crashed_runs
 from assay.infra.terminal import Progress, open_progress, signals_as_errors
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.report import worst_of
-from assay.tasks.statistics.findings import Finding, findings_from, findings_table
+from assay.tasks.statistics.findings import Finding, findings_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from assay.infra.engines.calls import Engine
 
 
@@ -70,17 +66,17 @@ def run_pipeline(
     fresh: bool = False,
     verify: int = 0,
     share: float = 1.0,
-    console: Console | None = None,
+    stream: TextIO | None = None,
 ) -> RunResult:
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early.
 
     Of the partitions that a stage takes from earlier results, `verify` are computed again and compared. With a `share`
-    below 1, it is a run on a sample.
+    below 1, it is a run on a sample. Its lines go to the `stream`, standard error by default.
     """
     began = time.perf_counter()
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
-    store, stream = Store(project.store).open(), console.file if console else None
+    store = Store(project.store).open()
     close_crashed_runs(store)
     server, missing = None if configured_api() else server_of_run(), set[str]()
 
@@ -147,11 +143,11 @@ def _open_run(
     fresh: bool = False,
     verify: int = 0,
     share: float = 1.0,
-    stream: IO[str] | None = None,
+    stream: TextIO | None = None,
     orchestrated: bool = True,
     began: float | None = None,
 ) -> Iterator[Run]:
-    progress, conductor = open_progress(cast("TextIO | None", stream)), Conductor()
+    progress, conductor = open_progress(stream), Conductor()
     if orchestrated:
         from assay.infra.prefect.tasks import Orchestrated
 
@@ -282,7 +278,7 @@ def engine_of(project: Project, progress: Progress, libraries: Sequence[str] = (
         try:
             return open_engine(project.compute, progress.notice, libraries)
         except SettingError as error:
-            place = project.lines.place(tuple(error.setting.split(".")))
+            place = project.lines.place(setting_path(error.setting))
             raise InputError(f"{place}: {error}") from error
 
     return open_it
@@ -309,11 +305,10 @@ def complete(run: Run, audited: Audit) -> tuple[Audit, list[Finding]]:
 def _named_findings(run: Run, audited: Audit, of_this_run: Sequence[Finding]) -> list[Finding]:
     """The run's findings, with its name and its pipeline's (those are not in the artifact, which later runs share), and
     with the units that their metrics are declared with."""
-    measured = [] if audited.findings is None else findings_from(collect(audited.findings, Findings.schema.names))
     units = {metric.name: metric.unit for kind in audited.pipeline.kinds for metric in kind.metrics}
     return [
         replace(finding, run=run.id, pipeline=run.record.pipeline, unit=finding.unit or units.get(finding.metric, ""))
-        for finding in [*measured, *of_this_run]
+        for finding in [*audited.measured(), *of_this_run]
     ]
 
 

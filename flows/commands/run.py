@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
@@ -75,13 +76,10 @@ def run(
             from assay.flows.configuration.loading import load_project
 
             project = load_project(config, pipeline=name, overrides=overrides, store=store)
-            from rich.console import Console
-
             from assay.flows.running import run_pipeline
 
-            console = Console(stderr=as_json, soft_wrap=True, highlight=False)
-            asked = project.pipeline(name)
-            result = run_pipeline(project, asked, **how, console=console)
+            stream = sys.stderr if as_json else sys.stdout
+            result = run_pipeline(project, project.pipeline(name), **how, stream=stream)
         answer = {key: getattr(result, key) for key in answer}
         code = result.exit_code
     except AssayError as error:
@@ -246,8 +244,12 @@ def refuse_open_lines(address: str, tls: Mapping[str, str | None]) -> None:
 
     >>> refuse_open_lines("tls://scheduler:8786", {"tls_ca": "ca.pem", "tls_cert": "cert.pem", "tls_key": "key.pem"})
     """
-    parts = urlsplit(address)
-    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
+    try:
+        parts = urlsplit(address)
+        is_address = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, or half a pair of brackets
+        is_address = False
+    if not is_address:
         raise InputError(f"{address} is no address of a scheduler; write it as tls://host:8786.")
     if parts.scheme == "tcp":
         raise InputError(

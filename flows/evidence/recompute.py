@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.data.schemas import Findings
 from assay.flows.audit import audit, run_kind
 from assay.flows.audits.data import DATA
 from assay.flows.blame.hybrids import lay_out
@@ -34,13 +33,11 @@ from assay.flows.yaml_document import Document
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
-from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.findings import findings_from
 
 TOLERANCE = 0.01
 """How far a finding without an interval may lie from what was signed, as a share, where bits cannot be compared."""
@@ -147,9 +144,9 @@ def _run(
         }:
             raise InputError("The data here are not those of the run: name the folder that they lie in with --data.")
         audited = audit(pipeline, folder)
-        measured = [] if audited.findings is None else findings_from(collect(audited.findings, Findings.schema.names))
+        measured = [finding_row(finding) for finding in audited.measured()]
     keys = {f"{stage.stage}/{stage.key}" for stage in run.record.stages}
-    return keys, [finding_row(finding) for finding in measured], next(map(str, audited.failures), "")
+    return keys, measured, next(map(str, audited.failures), "")
 
 
 def _pipeline_of(settings: Mapping[str, Any], folder: Path) -> Pipeline:

@@ -7,6 +7,7 @@ import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import click
 import pytest
@@ -148,6 +149,9 @@ def test_the_commands_of_the_design_are_all_there() -> None:
         (["reproduce", "pough-1"], "There is no table 'pough-1' to reproduce; did you mean pugh-1?"),
         (["store", "clear"], "There is no command 'clear'; did you mean clean?"),
         (["worker", "scheduler:8786"], "is no address of a scheduler"),
+        (["worker", "tls://[fe80:8786"], "is no address of a scheduler"),
+        (["worker", "tls://scheduler:high"], "is no address of a scheduler"),
+        (["schema", "--to", "."], "Cannot write to .: Is a directory; name another file with --to."),
         (["worker", "tcp://10.0.0.1:8786"], "is not encrypted"),
         (["worker", "tls://10.0.0.1:8786"], "needs --tls-ca"),
     ],
@@ -222,10 +226,10 @@ def test_run_hands_over_what_was_asked(folder: Path, runner: types.ModuleType) -
 def test_json_is_the_last_line_of_standard_output_and_nothing_else_is(
     folder: Path, runner: types.ModuleType, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def noisy(*_args: object, console: object, **_options: object) -> Result:
+    def noisy(*_args: object, stream: TextIO, **_options: object) -> Result:
         print("a library prints")
         os.write(1, b"a child process prints\n")
-        console.print("the run's own lines")
+        print("the run's own lines", file=stream)
         return Result()
 
     runner.run_pipeline = noisy
