@@ -25,8 +25,8 @@ from assay.flows.pipeline import Pipeline
 from assay.flows.report.records import source_in_words
 from assay.flows.report.run_page import stages_of
 from assay.flows.validation import expected_of_field, tags, written
-from assay.flows.yaml_document import ConfigurationError, suggestion
-from assay.infra.errors import AssayError, InputError, first_named, reason_of
+from assay.flows.yaml_document import ConfigurationError
+from assay.infra.errors import AssayError, InputError, first_named, reason_of, suggestion
 from assay.infra.settings import Settings, documented_fields, first_paragraph
 from assay.infra.storage.keys import package_version
 from assay.infra.terminal import columns

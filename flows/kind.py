@@ -208,7 +208,7 @@ class Outcomes:
     of: str = ""
     audit: str = ""
     """The kind of audit that reads them."""
-    key: str = field(default="")
+    key: str = ""
     """What one of several like it is called, where tables hold no name of their own."""
 
     def to_json(self) -> dict[str, Any]:

@@ -65,15 +65,13 @@ def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     bcd   20
     """
     texts = [["" if cell is None else printable(" ".join(str(cell).split())) for cell in row] for row in rows]
-    right = [bool(rows) and all(isinstance(row[at], int | float | None) for row in rows) for at in range(len(headings))]
-    widths = [max(len(line[at]) for line in [list(headings), *texts]) for at in range(len(headings))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(*parts, strict=True)
-        ).rstrip()
-        for parts in ((line, widths, right) for line in [list(headings), *texts])
-    ]
-    return "\n".join(lines)
+    lines = [list(headings), *texts]
+    aligned = []
+    for at, cells in enumerate(zip(*lines, strict=True)):
+        width = max(map(len, cells))
+        to_right = bool(rows) and all(isinstance(row[at], int | float | None) for row in rows)
+        aligned.append([cell.rjust(width) if to_right else cell.ljust(width) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
 
 
 WIDTH = 78
@@ -154,8 +152,8 @@ class SilentProgress(Progress):
 class PlainProgress(Progress):
     """A line when a stage is done; before that, a sign of life every half minute."""
 
-    def __init__(self, stream: TextIO | None = None, quiet_seconds: float = QUIET_SECONDS) -> None:
-        self._stream = stream or sys.stderr
+    def __init__(self, stream: TextIO, quiet_seconds: float = QUIET_SECONDS) -> None:
+        self._stream = stream
         self._quiet = quiet_seconds
         self._spoke: dict[ShownStage, float] = {}
         self._lock = threading.Lock()
@@ -194,10 +192,10 @@ class PlainProgress(Progress):
 class TerminalProgress(Progress):
     """A bar per stage at work, below the lines of those that are done."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
 
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._console = Console(file=stream, highlight=False, soft_wrap=True)
         self._bars = _bars(self._console)
         self._tasks: dict[ShownStage, TaskID] = {}
         self._lock = threading.Lock()
@@ -323,16 +321,17 @@ def signals_as_errors() -> Iterator[None]:
         yield
         return
     _heard.clear()
-    since = [0.0]
+    last_heard = 0.0
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def raise_it(number: int, frame: FrameType | None) -> None:
+        nonlocal last_heard
         if any(each.f_code.co_name == "__del__" for each, _ in walk_stack(frame)):  # what is raised there is lost
             threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
             return
-        if _heard.is_set() and time.monotonic() - since[-1] < _CLOSING_SECONDS:
+        if _heard.is_set() and time.monotonic() - last_heard < _CLOSING_SECONDS:
             return  # the run is closing: hurried twice it would leave its workers and its record as they are
-        since.append(time.monotonic())
+        last_heard = time.monotonic()
         _heard.set()
         raise TerminatedError if number == signal.SIGTERM else KeyboardInterrupt
 

@@ -47,7 +47,7 @@ class Answering(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments name, in the order it was added."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            from assay.flows.yaml_document import suggestion
+            from assay.infra.errors import suggestion
 
             ctx.fail(f"There is no command {args[0]!r}; {suggestion(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
@@ -81,7 +81,7 @@ config_option = click.option(
 
 def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which project is meant, and which store."""
-    store = click.option("--store", default=None, metavar="DIR", help="Another store: a folder or an fsspec URL.")
+    store = click.option("--store", metavar="DIR", help="Another store: a folder or an fsspec URL.")
     return config_option(store(function))
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @command("check", example="assay check\nassay check --set pruning.correlation=0.4\nassay check --plugin waves.py:WAVES")
-@click.option("--plugin", default=None, metavar="NAME", help="Try one plug-in: module:object, or an installed name.")
+@click.option("--plugin", metavar="NAME", help="Try one plug-in: module:object, or an installed name.")
 @project_options
 @set_option
 @click.pass_context
@@ -59,13 +59,14 @@ def schema(target: Path | None, config: str) -> None:
     """
     from assay.flows.configuration.loading import read_document
     from assay.flows.configuration.menu import json_schema
+    from assay.flows.reproduce.published import write_files
     from assay.infra.terminal import json_text
 
     text = json_text(json_schema(Path(config).absolute().parent, read_document(Path(config).absolute())), indent=1)
     if target is None:
         echo(text)
     else:
-        target.write_text(text + "\n", encoding="utf-8")
+        write_files(target.parent, {target.name: text + "\n"}, "another file with --to")
         echo(f"{target} written.")
 
 
@@ -96,7 +97,7 @@ def list_pipelines(config: str, embedded: bool) -> None:
 
 
 @command("runs", example="assay runs\nassay runs --pipeline breast-cancer --last 30")
-@click.option("--pipeline", default=None, metavar="NAME", help="Only runs of this pipeline.")
+@click.option("--pipeline", metavar="NAME", help="Only runs of this pipeline.")
 @click.option("--last", type=click.IntRange(1), default=20, show_default=True, help="How many runs to show.")
 @reads_store
 def runs(pipeline: str | None, last: int, store: Store) -> None:
@@ -113,7 +114,7 @@ def runs(pipeline: str | None, last: int, store: Store) -> None:
 
 @command("report", example="assay report\nassay report breast-cancer --open\nassay report k3f9 --against a1b2 --open")
 @click.argument("run", default="latest")
-@click.option("--against", default=None, metavar="RUN", help="Make the page of what changed since that run.")
+@click.option("--against", metavar="RUN", help="Make the page of what changed since that run.")
 @click.option("--times", is_flag=True, help="Print where its time went, stage by stage.")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @reads_store
@@ -152,9 +153,9 @@ def report(run: str, against: str | None, times: bool, opened: bool, store: Stor
 )
 @click.argument("pipeline")
 @click.argument("finding", required=False)
-@click.option("--of", "of", default=None, help="Only what the finding says of this: an attack, an approach, …")
-@click.option("--group", default=None, help="Only this slice.")
-@click.option("--subject", default=None, help="Only this subject.")
+@click.option("--of", help="Only what the finding says of this: an attack, an approach, …")
+@click.option("--group", help="Only this slice.")
+@click.option("--subject", help="Only this subject.")
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, help="How many runs to draw.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows, of all runs, as CSV.")
 @reads_store
@@ -173,9 +174,9 @@ def history(pipeline: str, finding: str | None, last: int, as_csv: bool, store: 
 
 @command("gate", example="assay gate latest --junit gates.xml\nassay gate 2026-11-22-0200-k3f9 --json")
 @click.argument("run", default="latest")
-@click.option("--junit", type=FILE, default=None, help="Also write JUnit XML here.")
-@click.option("--sarif", type=FILE, default=None, help="Also write SARIF here.")
-@click.option("--markdown", type=FILE, default=None, help="Also write Markdown here.")
+@click.option("--junit", type=FILE, help="Also write JUnit XML here.")
+@click.option("--sarif", type=FILE, help="Also write SARIF here.")
+@click.option("--markdown", type=FILE, help="Also write Markdown here.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 @project_options
 @click.pass_context
@@ -187,6 +188,7 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
     """
     from assay.flows.report.gates import gates_as_sarif, github_annotations, judge_run, write_job_summary
     from assay.flows.report.records import sample_in_words
+    from assay.flows.reproduce.published import write_files
     from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, gates_as_markdown
 
     record, results = judge_run(run, config, store)
@@ -198,8 +200,7 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
     }
     for form, file in files.items():
         if file is not None:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(written[form], encoding="utf-8")
+            write_files(file.parent, {file.name: written[form]}, f"another file with --{form}")
     write_job_summary(summary)
     for line in github_annotations(results, record.pipeline, config):
         echo(line, err=as_json)
@@ -258,11 +259,11 @@ def compare(before: str, after: str, everything: bool, store: Store) -> None:
     example="assay blame latest\nassay blame k3f9 --against a1b2 --finding attack.accuracy --of worst-case --yes",
 )
 @click.argument("run", default="latest")
-@click.option("--against", default=None, metavar="RUN", help="The earlier run; else what the gates hold RUN against.")
-@click.option("--finding", default=None, metavar="METRIC", help="Which finding; else the worst change.")
-@click.option("--of", "of", default=None, help="What the finding is of: an attack, an approach, …")
-@click.option("--group", default=None, help="Its slice.")
-@click.option("--subject", default=None, help="Its subject.")
+@click.option("--against", metavar="RUN", help="The earlier run; else what the gates hold RUN against.")
+@click.option("--finding", metavar="METRIC", help="Which finding; else the worst change.")
+@click.option("--of", help="What the finding is of: an attack, an approach, …")
+@click.option("--group", help="Its slice.")
+@click.option("--subject", help="Its subject.")
 @click.option("--yes", is_flag=True, help="Go on without asking, whatever it costs.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
 @project_options
