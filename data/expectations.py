@@ -61,21 +61,20 @@ def require_contract(results: pa.Table, source: str) -> pa.Table:
     return results
 
 
-def check_curated_sets(table: pa.Table, classes: int, datasets: int, rows: int | None = None) -> pa.Table:
+def check_curated_sets(table: pa.Table, classes: int, datasets: int, rows: int) -> pa.Table:
     """The contract of curated sets asked of `CuratedSets` (in any order of rows), before they are handed out.
 
-    `rows` is how many were ordered, where the table is a sample of them.
+    `rows` is how many were ordered: the table may be a sample of them.
     """
-    last_rank = max((table.num_rows if rows is None else rows) - 1, 0)
-    parameters = {"last_class": classes - 1, "datasets": datasets, "last_rank": last_rank}
+    parameters = {"last_class": classes - 1, "datasets": datasets, "last_rank": max(rows - 1, 0)}
     return check_contract(table.sort_by("rank"), "curated_sets", parameters)
 
 
-def bounded_sample(table: pa.Table, rows: int, seed: int = 0) -> pa.Table:
-    """The table itself, or so many of its rows in their order: the same ones for the same seed."""
+def bounded_sample(table: pa.Table, rows: int) -> pa.Table:
+    """The table itself, or so many of its rows in their order: always the same ones."""
     if table.num_rows <= rows:
         return table
-    chosen = np.random.default_rng(seed).choice(table.num_rows, size=rows, replace=False, shuffle=False)
+    chosen = np.random.default_rng(0).choice(table.num_rows, size=rows, replace=False, shuffle=False)
     return table.take(pa.array(np.sort(chosen)))
 
 

@@ -314,6 +314,7 @@ class ProjectFile(Settings):
 
     audits: tuple[str, ...] = Field(default=(), examples=["[assay_balance:BALANCE]"])
     """Kinds of audit of your own; those of installed packages need no line."""
+
     alarms: Alarms | None = Field(default=None, examples=["{false: 1, per: quarter}"])
     """How many false alarms all gates on change may raise together; left out, each look is at 2.5 %, one-sided."""
 

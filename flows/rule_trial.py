@@ -83,7 +83,7 @@ def votes(
     >>> table["says win"].tolist(), table["matches song"].tolist()
     (['spam', None], ['ham', None])
     """
-    rulebook = rulebook_of(rules, Path.cwd())[0] if isinstance(rules, Labeling) else rulebook_in(str(rules))
+    rulebook = rulebook_of(rules, Path.cwd())[0] if isinstance(rules, Labeling) else rulebook_in(rules)
     book, table, faults = cast_votes(rulebook, sample_table(samples), only)
     if faults:
         name = min(faults)
@@ -243,15 +243,16 @@ def shown_sample(samples: pa.Table, row: int, column: str | None, masked: bool) 
 
 
 SECONDS = 0.3
+"""Between two looks at a file that is watched."""
 
 
-def saves(folder_or_file: Path, seconds: float = SECONDS, sleep: Callable[[float], None] = time.sleep) -> Iterator[int]:
+def saves(file: Path, sleep: Callable[[float], None] = time.sleep) -> Iterator[int]:
     """Counts the saves of a file, and of the Python files beside one, for ever; the first is how it is now."""
-    known, number = stamps(folder_or_file), 0
+    known, number = stamps(file), 0
     yield number
     while True:
-        sleep(seconds)
-        now = stamps(folder_or_file)
+        sleep(SECONDS)
+        now = stamps(file)
         if now != known and now:  # an editor that replaces the file leaves none for a moment
             known, number = now, number + 1
             yield number

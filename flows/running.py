@@ -239,14 +239,12 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 
 def run_before(store: Store, record: RunRecord) -> str | None:
-    """The latest run that was asked the same, so that likely nothing will be computed and no worker is needed."""
-    alike = (record.pipeline, record.seed, record.settings, record.share)
-    asked = [
-        run
-        for run in store.runs(record.pipeline)
-        if run.status == "done" and (run.pipeline, run.seed, run.settings, run.share) == alike
-    ]
-    return asked[-1].id if asked else None
+    """The latest run that was asked the same, and whose gates all passed."""
+    asked = (record.pipeline, record.seed, record.settings, record.share)
+    for run in reversed(store.runs(record.pipeline)):
+        if run.status == "done" and (run.pipeline, run.seed, run.settings, run.share) == asked:
+            return run.id
+    return None
 
 
 def report_reuse(run: Run) -> None:

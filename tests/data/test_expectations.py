@@ -72,7 +72,7 @@ def test_votes_are_judged_by_their_extent() -> None:
 def test_curated_sets_are_good_in_any_order_of_rows() -> None:
     table = pa.table(curated(), schema=CuratedSets.schema)
     shuffled = table.take(pa.array([3, 0, 5, 1, 4, 2]))
-    assert failed(check_curated_sets(shuffled, classes=2, datasets=3)) == []
+    assert failed(check_curated_sets(shuffled, classes=2, datasets=3, rows=shuffled.num_rows)) == []
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,9 @@ def test_curated_sets_are_good_in_any_order_of_rows() -> None:
 )
 def test_every_flaw_of_curated_sets_is_seen(column: str, value: list[object], expectation: str) -> None:
     table = pa.table(curated() | {column: value}, schema=CuratedSets.schema)
-    assert expectation in [name for name, _ in failed(check_curated_sets(table, classes=2, datasets=3))]
+    assert expectation in [
+        name for name, _ in failed(check_curated_sets(table, classes=2, datasets=3, rows=table.num_rows))
+    ]
 
 
 def test_a_huge_table_is_sampled_the_same_way_every_time() -> None:
