@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import urlsplit
 
-from distributed import Nanny
+from distributed import Nanny, Security
 
 from assay.infra.engines.calls import OF_C_LIBRARY, one_thread
 from assay.infra.engines.dask_engine import WORKER_WAIT_SECONDS
@@ -37,6 +37,10 @@ def run_worker(
     """
     if "://" not in address:
         raise InputError(f"{address!r} is no scheduler's address: write tls://host:8786")
+    try:
+        Security().get_connection_args("worker")
+    except OSError as error:  # an unreadable file, or one that is no certificate
+        raise InputError(f"the certificates for {address} cannot be read ({error})") from error
     devices = cuda_devices() if gpu else []
     if gpu and not devices:
         raise InputError("assay worker --gpu: this machine shows no CUDA device (nvidia-smi lists none)")

@@ -21,7 +21,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from assay.infra.errors import InputError, install_command
+from assay.infra.errors import InputError, install_command, reason_of
 from assay.infra.masking import register, register_address
 from assay.infra.storage.folders import require_regular
 from assay.infra.storage.network import SECRET_OPTION, ended_after, value_from
@@ -175,9 +175,8 @@ def _sentence(error: Exception, url: URL, name: str) -> str:
         return (
             f"{name} (sql) needs the driver {error.name or url.drivername}, which is not installed{extra}; install it."
         )
-    message = str(getattr(error, "orig", None) or error).strip()
-    first = (message.splitlines() or [type(error).__name__])[0].rstrip(".")
-    return f"{name} (sql) does not answer the query: {first}."
+    reason = reason_of(getattr(error, "orig", None) or error)
+    return f"{name} (sql) does not answer the query: {reason}."
 
 
 _CHUNK = 10_000

@@ -213,7 +213,7 @@ def shift_windows(
     return shifted
 
 
-@stage(version=1, title="tests by shifted windows")
+@stage(version=2, title="tests by shifted windows")
 def measure_windows(
     shifted: dict[str, list[Artifact[ShiftedWindows]]],
     name: str,

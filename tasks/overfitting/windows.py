@@ -30,7 +30,7 @@ from assay.tasks.overfitting.independence import (
 from assay.tasks.overfitting.settings import Bound, Generator
 from assay.tasks.overfitting.translations import Lattice, Look, Shifted, Whole, offsets_by_distance, shift, span
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share
+from assay.tasks.statistics.proportions import share, unvaried
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.images.model import ImageModel
@@ -336,9 +336,13 @@ def _mean(
     verdict: str = "",
     unit: str = "",
 ) -> Finding:
-    """A mean over samples with its normal interval, which takes a sample's shifts for the one thing that they are; no
-    value is below 0 or above `most`."""
+    """A mean over samples of values from 0 to `most` with its normal interval, which takes a sample's shifts for the
+    one thing that they are; where all samples say the same, with that of `unvaried`."""
     n, mean = len(values), float(values.mean()) if len(values) else None
-    half = _Z * float(values.std(ddof=1)) / n**0.5 if n > 1 else None
-    low, high = (None, None) if mean is None or half is None else (max(0.0, mean - half), min(most, mean + half))
+    low, high = None, None
+    if mean is not None and np.ptp(values):
+        half = _Z * float(values.std(ddof=1)) / n**0.5
+        low, high = max(0.0, mean - half), min(most, mean + half)
+    elif mean is not None:
+        low, high = (most * (1 + end) / 2 for end in unvaried(2 * mean / most - 1, n))
     return Finding(metric, of, group, subject, mean, low, high, n, verdict=verdict, unit=unit)

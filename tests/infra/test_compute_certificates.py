@@ -7,6 +7,7 @@ import distributed  # its defaults must be there before they are changed
 import pytest
 
 from assay.infra.engines import dask_start
+from assay.infra.engines.dask_worker import run_worker
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
@@ -17,7 +18,9 @@ ADDRESS = "tls://127.0.0.1:9"
 def certificates(**files: str | None) -> object:
     """Dask configured with these certificate files and no others."""
     assert distributed.__name__ in dask.config.config
-    given = {"ca-file": files.get("ca"), "client.cert": files.get("cert"), "client.key": files.get("key")}
+    given = {"ca-file": files.get("ca")}
+    for part in ("client", "worker"):
+        given |= {f"{part}.cert": files.get("cert"), f"{part}.key": files.get("key")}
     return dask.config.set({f"distributed.comm.tls.{name}": value for name, value in given.items()})
 
 
@@ -33,5 +36,8 @@ def test_certificates_that_cannot_be_read_are_said(tmp_path: Path, content: str 
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_text(content)
-    with certificates(ca=str(file), cert=str(file), key=str(file)), pytest.raises(InputError, match="cannot be read"):
-        open_engine(Compute(engine=ADDRESS))
+    with certificates(ca=str(file), cert=str(file), key=str(file)):
+        with pytest.raises(InputError, match="cannot be read"):
+            open_engine(Compute(engine=ADDRESS))
+        with pytest.raises(InputError, match="cannot be read"):
+            run_worker(ADDRESS)

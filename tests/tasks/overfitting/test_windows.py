@@ -226,14 +226,19 @@ def test_a_record_says_what_is_in_its_table():
     assert (one.h_original, one.h_adversarial, one.moved, one.tested.mean) == (0.75, 0.25, 1, -0.25 / 4)
 
 
-def test_the_interval_of_an_error_ends_at_one():
-    wrong_at = [[True] * 4 + [False] + [wrong] * 4 for wrong in (True, True, False)]
+@pytest.mark.parametrize(
+    ("second_halves", "value", "low", "high"),
+    [((True, True, False), 5 / 6, (0.5, 0.51), 1.0), ((True,) * 3, 1.0, (0.29, 0.3), 1.0)],
+)
+def test_the_interval_of_an_error_ends_at_one_and_has_a_width(second_halves, value, low, high):
+    wrong_at = [[True] * 4 + [False] + [wrong] * 4 for wrong in second_halves]
     rows = [row(name, False, 1, 0.5) | {"wrong_at": places} for name, places in zip("abc", wrong_at, strict=True)]
     shifted = window_shifts_from(pa.Table.from_pylist(rows, schema=ShiftedWindows.schema), ("strongest",))
     found = window_findings({"test": [shifted]}, "s", ("strongest",), "paper", 0.05)
     (error,) = (one for one in found if (one.metric, one.group) == ("overfitting.error_by_offset", "offset=1"))
-    assert error.value == pytest.approx(5 / 6)
-    assert 0.5 < error.low < error.value < error.high == 1.0
+    assert error.value == pytest.approx(value)
+    assert low[0] < error.low < low[1]
+    assert error.high == high
 
 
 @pytest.mark.parametrize(("of_the_copy", "verdict"), [(0.3, "no evidence"), (0.0, "underpowered")])
