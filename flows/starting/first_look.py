@@ -406,6 +406,12 @@ class Seen:
         looked = self.samples.num_rows + self.rejects.num_rows
         return f"all {looked:,} rows" if looked == self.rows else f"{looked:,} of {self.rows:,} rows, drawn with seed 0"
 
+    @property
+    def first_reject(self) -> str:
+        """Where the first of the rows stands that were turned away, and why it was."""
+        first = self.rejects.slice(0, 1).to_pylist()[0]
+        return f"{first['file']} row {first['row']} ({first['reason']})"
+
 
 def read_samples(source: Source, base: Path) -> Seen:
     """The samples of a source, paths counted from `base`; refused where a run would refuse them."""
@@ -454,8 +460,7 @@ def _require_few_rejects(seen: Seen, source: Source, label: str) -> None:
     total = seen.samples.num_rows + seen.rejects.num_rows
     if seen.samples.num_rows and seen.rejects.num_rows <= source.max_rejects * total:
         return
-    first = seen.rejects.slice(0, 1).to_pylist()[0]
     raise InputError(
-        f"{seen.rejects.num_rows} of {total} rows of {label} do not fit, the first in {first['file']} row "
-        f"{first['row']} ({first['reason']}): correct the rows, or say what they are."
+        f"{seen.rejects.num_rows} of {total} rows of {label} do not fit, the first in {seen.first_reject}: correct the "
+        "rows, or say what they are."
     )

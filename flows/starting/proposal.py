@@ -264,13 +264,17 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     shares = ", ".join(f"{name} {codes[code]:,}" for code, name in enumerate(seen.classes))
     if roles.kind == "images":
         yield f"{look.rows:,} images in folders of {len(look.classes)} classes: {shares}"
-        yield f"Shapes (channels, height, width): {', '.join('×'.join(map(str, shape)) for shape in look.shapes[:5])}"
+        sizes = [f"{channels or 'any'}×{height}×{width}" for channels, height, width in look.shapes]
+        more = f" and {len(sizes) - 5} more" if len(sizes) > 5 else ""
+        yield f"Shapes (channels, height, width): {', '.join(sizes[:5])}{more}"
+        yield from _remarks_on_rejects(seen)
         yield from _remarks_on_rules(rules)
         return
     kinds = Counter(column.holds for column in look.columns)
     held = ", ".join(f"{kinds[what]} of {what}" for what in get_args(Holds) if kinds[what])
     text = f", text in {roles.text}" if roles.text else ""
     yield f"{look.rows:,} rows, {len(look.columns)} columns ({held}){text}"
+    yield from _remarks_on_rejects(seen)
     yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
     if roles.label and len(gold):
         most = f"one answer for all is right on {max(codes.values(), default=0) / max(sum(codes.values()), 1):.1%}"
@@ -296,6 +300,12 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     }
     yield from (f"Left out: {', '.join(names)} ({why})" for why, names in left_out.items() if names)
     yield from _remarks_on_rules(rules)
+
+
+def _remarks_on_rejects(seen: Seen) -> Iterator[str]:
+    """How many rows are no samples, with the first of them."""
+    if out := seen.rejects.num_rows:
+        yield f"{out:,} of them {'does' if out == 1 else 'do'} not fit and will be rejected, first {seen.first_reject}"
 
 
 def _remarks_on_rules(rules: FirstRules) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from direct_nights import perform_night
 from made_data import comments, patients, scans
+from PIL import Image
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
@@ -104,6 +105,18 @@ def test_a_folder_of_images_becomes_an_audit_that_runs(
     assert all(one.value is not None and one.value > 0.7 for one in found if one.metric == "labeling.accuracy")
     metrics = {one.metric for one in found}
     assert {"subject.accuracy", "attack.accuracy", "corruption.flip_probability"} <= metrics
+
+
+def test_rows_that_will_be_rejected_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scans(tmp_path)
+    (tmp_path / "scans" / "ill" / "broken.png").write_bytes(b"no picture")
+    Image.new("RGBA", (5, 7)).save(tmp_path / "scans" / "ill" / "clear.png")
+    written_from(tmp_path, monkeypatch, "--data", "scans")
+    said = capsys.readouterr().out
+    assert "1 of them does not fit and will be rejected, first ill/broken.png row 1 (the bytes are no image" in said
+    assert "Shapes (channels, height, width): any×7×5, " in said
 
 
 @pytest.mark.slow
