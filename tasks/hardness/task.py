@@ -35,6 +35,7 @@ from assay.tasks.hardness.association import Hardness, area_findings, associatio
 from assay.tasks.hardness.measures import (
     CONFIDENCE,
     DYNAMICS,
+    GOLD_DOUBT,
     MARGIN,
     Columns,
     Floats,
@@ -109,7 +110,8 @@ def find_hardness(table: Artifact[Any], measure: str, subject: str) -> Artifact[
         hardness = map_partitions(
             hardness_rows, table, into=SampleHardness, reuse=Reuse(), measure=measure, subject=subject, several=several
         )
-    say(f"{measure}{f' · {subject}' if subject else ''} · {plural(hardness.rows, 'sample')}")
+    counted = "answer" if measure == GOLD_DOUBT else "sample"  # that of each subject about a sample is a row
+    say(f"{measure}{f' · {subject}' if subject else ''} · {plural(hardness.rows, counted)}")
     return hardness
 
 

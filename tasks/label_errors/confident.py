@@ -23,6 +23,7 @@ from assay.infra.settings import Settings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.classification import Bools, Groups, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -128,6 +129,7 @@ def doubt_labels(
             "`label_errors` out, or name all classes in source.classes."
         )
     findings, rows, silent = list[Finding](), [LabelDoubts.schema.empty_table()], list[str]()
+    counted = list[str]()
     for subject, answers in predictions.items():
         table = collect(answers, None)
         gold = pc.fill_null(known["gold"].take(pc.index_in(table["id"], known["id"].combine_chunks())), -1)
@@ -144,7 +146,9 @@ def doubt_labels(
         whose, likely = pa.repeat(subject, len(ids)), doubted.likely.astype(np.int16)
         columns = [whose, ids, table["gold"], likely, own, doubted.doubtful]
         findings, rows = findings + measured, [*rows, pa.table(columns, schema=LabelDoubts.schema)]
+        by = f" by {subject}" if len(predictions) > 1 else ""
+        counted.append(f"{doubted.doubtful.sum()} of {plural(len(labels), 'gold label')} are doubtful{by}")
     doubts = pa.concat_tables(rows)
-    without = f" · {', '.join(silent)} gives no probabilities" if silent else ""
-    say(f"{pc.sum(doubts['doubtful'], min_count=0).as_py()} of {doubts.num_rows} gold labels are doubtful{without}")
+    without = [f"{', '.join(silent)} gives no probabilities"] if silent else []
+    say(" · ".join([*counted, *without]))
     return LabelAudit(write_table(findings_table(findings), into=Findings), write_table(doubts, into=LabelDoubts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,11 @@ def test_labels_flipped_in_the_file_are_doubted_and_shown(tmp_path: Path) -> Non
     (tmp_path / "mine.py").write_text("def answer(table):\n    return [[0.5, 0.5]] * table.num_rows\n")
     (tmp_path / "pipelines.yaml").write_text(NIGHT)
     assert perform_night(tmp_path, "night").status == "done"
-    found = {(one.metric, one.subject): one for one in findings_of(*latest(tmp_path, "night"))}
+    store, record = latest(tmp_path, "night")
+    said = "\n".join(stage.summary for stage in record.stages)
+    assert re.search(r"^\d+ of 300 gold labels are doubtful by ours · 157 of 300 .* by theirs$", said, re.M), said
+    assert "gold_doubt · 600 answers" in said
+    found = {(one.metric, one.subject): one for one in findings_of(store, record)}
     doubtful = found["label_errors.doubtful", "ours"]
     assert doubtful.low < wrong.mean() < doubtful.high
     assert found["label_errors.recall", "ours"].value > 0.8
