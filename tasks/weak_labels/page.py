@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from assay.infra.errors import first_named
 from assay.tasks.reporting.numerals import interval, number, p_equals, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
@@ -23,9 +25,10 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     gains = measured(findings.select("weak_labels.gain"))
     better = [gain for gain in gains if gain.verdict == "better"]
     sentences += _comparison(findings, gains, better)
-    weighing = {name: labeler for name, labeler in labelers.items() if not labeler.by}
-    blocks = [_weights_plot(name, labeler) for name, labeler in weighing.items() if len(np.unique(labeler.weights)) > 1]
-    unsettled = any(labeler.training is not None and not labeler.training.converged for labeler in labelers.values())
+    weighing = {name: table for name, table in models.items() if not labeled_by(table)}
+    silent = {each.of for each in measured(findings.select("labeling.coverage")) if each.of and not each.value}
+    blocks = [plot for name, table in weighing.items() if (plot := _weights_plot(name, table, silent))]
+    unsettled = any(math.isnan(_training(table) or 0.0) for table in models.values())
     judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
     return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
 
@@ -88,10 +91,18 @@ def _indecision(finding: Finding) -> str:
     return f"{finding.group.capitalize()} leaves {share} of {samples} undecided; they get the default label."
 
 
-def _weights_plot(name: str, labeler: Labeler) -> BarPlot:
-    cells = zip(labeler.functions, labeler.weights.tolist(), strict=True)
-    pairs: list[tuple[str, float]] = sorted(cells, key=lambda pair: (-pair[1], pair[0]))[:_BARS]
-    rest = len(labeler.functions) - len(pairs)
+def _weights_plot(name: str, table: pa.Table, silent: Collection[str]) -> BarPlot | None:
+    """The weights, heaviest first, unless all are the same; of the `silent` functions, which never vote, no labeler
+    learned any."""
+    weights = dict(zip(table["function"].to_pylist(), table["weight"].to_pylist(), strict=True))
+    unheard = [function for function in weights if function in silent]
+    pairs = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
+    pairs = [pair for pair in pairs if pair[0] not in silent]
+    if len({weight for _, weight in pairs}) < 2:
+        return None
+    pairs, lighter = pairs[:_BARS], len(pairs[_BARS:])
+    notes = [f"The {len(pairs)} heaviest; {lighter} lighter ones are not drawn."] if lighter else []
+    notes += [f"Without a vote, and so without a weight: {first_named(unheard, _BARS)}."] if unheard else []
     top, bottom = pairs[0], pairs[-1]
     return BarPlot(
         f"What a vote weighs ({name})",
@@ -99,5 +110,5 @@ def _weights_plot(name: str, labeler: Labeler) -> BarPlot:
         [pair[1] for pair in pairs],
         "weight",
         f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
-        note=f"The {len(pairs)} heaviest; {rest} lighter ones are not drawn." if rest else "",
+        note=" ".join(notes),
     )

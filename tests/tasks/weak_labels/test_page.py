@@ -104,3 +104,10 @@ def test_labelers_as_good_as_each_other_are_not_ranked():
 def test_without_gold_labelers_are_compared_with_each_other():
     part = page([share("weak_labels.agreement", 80, 100, of="snorkel", group="majority")], {})
     assert "Snorkel and majority say the same of 80.0 %" in part.sentence
+
+
+def test_a_function_that_never_votes_has_no_weight():
+    covered = [share("labeling.coverage", votes, 20, of=name) for name, votes in (("", 12), ("f0", 12), ("f1", 0))]
+    (plot,) = page(covered, {"snorkel": snorkel(10.0, [0.5, 1.0, 0.75])}).blocks
+    assert (plot.names, plot.values) == (["f2", "f0"], [0.75, 0.5])
+    assert plot.note == "Without a vote, and so without a weight: f1."
