@@ -201,7 +201,7 @@ def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark |
         shown = _OVERFITTED.get(finding.verdict, finding.verdict)
         return Mark(shown, "bad" if shown == "shown" else "neutral", f"n = {integer(finding.n)}")
     share = finding.metric not in SCORES
-    value = percent(finding.value, 0) if share else f"{SCORES[finding.metric]} {number(finding.value, 2)}"
+    value = percent(finding.value, 0) if share else f"{SCORES[finding.metric]} {number(finding.value)}"
     ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
     named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
     if (eps := eps_text(finding)) and not title.endswith(f"= {eps}"):

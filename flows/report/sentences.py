@@ -72,7 +72,7 @@ def _score(finding: Finding) -> str:
     """A finding with its interval, as a share or as the score that it is."""
     if finding.metric not in SCORES:
         return _share(finding)
-    return f"{number(finding.value, 2)} {interval(finding.low, finding.high, 'number', 2)}".strip()
+    return f"{number(finding.value)} {interval(finding.low, finding.high, 'number')}".strip()
 
 
 def _alike(findings: FindingIndex) -> set[str]:
@@ -181,7 +181,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
         text = f"The attack {success.of} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:
-        fall = f"from {number(whole.value, 2)} to {_score(left)}"
+        fall = f"from {number(whole.value)} to {_score(left)}"
         text = f"{SCORES[left.metric]} of {base} falls {fall} under {left.of}{kept}."
     else:
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -234,6 +235,16 @@ def test_every_cell_of_the_scorecard_has_its_interval_and_its_n() -> None:
         for _, cells in card.rows:
             for column, cell in zip(card.columns, cells, strict=True):
                 assert cell is None or column == "Overfitting" or re.search(r"\[.+, .+\] of \d", cell.below), cell
+
+
+def test_a_score_is_not_rounded_out_of_its_interval() -> None:
+    r2 = Finding("regression.r2", "clean", "", "ours", 0.9964, 0.9938, 0.9981, 199)
+    findings = FindingIndex([replace(r2, verdict="better than one constant number")])
+    (said,) = sentences(KINDS, findings)
+    assert said.text == "ours reaches R² 0.996 [0.994, 0.998]."
+    card = scorecard(findings)
+    assert card is not None
+    assert "R² 0.996" in head_markup(Head(state_of([], [], None, 0), scorecard=card))
 
 
 def test_a_change_names_whose_number_moved_from_where_to_where() -> None:
