@@ -70,7 +70,7 @@ def attacked(findings: FindingIndex, subject: str, beside: Finding | None = None
         return left
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
     terms = [score for metric in ("ner.f1", "sts.pearson") for score in findings.select(metric, subject=subject)]
-    return lowest(words or [score for score in terms if score.of != CLEAN])
+    return lowest(words or [score for score in terms if score.of != CLEAN and not score.slice.name])
 
 
 def corrupted(findings: FindingIndex, subject: str) -> Finding | None:

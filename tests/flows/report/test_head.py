@@ -247,6 +247,24 @@ def test_a_score_is_not_rounded_out_of_its_interval() -> None:
     assert "R² 0.996" in head_markup(Head(state_of([], [], None, 0), scorecard=card))
 
 
+def test_the_strongest_attack_on_terms_is_that_on_all_of_them_not_on_one_kind() -> None:
+    def score(of: str, group: str, value: float, n: int) -> Finding:
+        return Finding("ner.f1", of, group, "mine", value, value - 0.1, value + 0.1, n)
+
+    findings = FindingIndex(
+        [
+            score("clean", "", 0.9, 164),
+            score("keyboard", "share=1, changes=1", 0.48, 164),
+            score("swap", "share=1, changes=1", 0.6, 164),
+            score("swap", "share=1, changes=1, type=Disease", 0.37, 67),
+        ]
+    )
+    assert sentences(KINDS, findings)[0].text == "F1 of mine falls from 0.900 to 0.480 [0.380, 0.580] under keyboard."
+    card = scorecard(findings)
+    assert card is not None
+    assert [cell.below for _, cells in card.rows for cell in cells if cell is not None][-1] == "[0.380, 0.580] of 164"
+
+
 def test_a_change_names_whose_number_moved_from_where_to_where() -> None:
     before = Finding("attack.accuracy", "pgd", "eps=0.1", "net", 0.5, 0.45, 0.55, 400)
     after = Finding("attack.accuracy", "pgd", "eps=0.1", "net", 0.3, 0.26, 0.35, 400)
