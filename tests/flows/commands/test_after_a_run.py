@@ -115,6 +115,20 @@ def test_gates_are_those_of_the_pipelines_file(nights: list[str], capsys: pytest
     assert "1 of 1 gates passed" in said(capsys, "gate", "latest")
 
 
+@pytest.mark.parametrize(("status", "code"), [("refused", 2), ("broken", 3)])
+def test_a_run_of_which_a_part_failed_does_not_end_as_passed(
+    nights: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], status: str, code: int
+) -> None:
+    kept = tmp_path / "store" / "runs" / f"{nights[1]}.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"status": status, "failures": ["The model fell ill."]}))
+    assert "FAILED" in said(capsys, "gate", "latest", code=1)
+    Path("pipelines.yaml").write_text(CONFIG + GATES % "0.5")
+    assert answer(["gate", "latest"]) == code
+    out, err = capsys.readouterr()
+    assert "1 of 1 gates passed" in out
+    assert f"Run {nights[1]} is {status}: The model fell ill." in err
+
+
 def test_gates_speak_junit_and_json(nights: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "gate", "latest", "--junit", "ci/gates.xml", "--json", code=1))
     assert (found["run"], found["passed"], len(found["gates"])) == (nights[1], False, 1)
