@@ -16,12 +16,15 @@ Lines = list[Sequence[str]]
 
 
 def line_numbers(plot: LinePlot) -> Lines:
-    """One row per place, one column per line."""
+    """One row per place, one column per line; marks that were set aside at a place share the name, and the row, of
+    it."""
+    named: Mapping[float, float | str] = plot.x_names or {}
     written = [
-        {x: _written(y, low, high, plot.scale) for x, y, low, high in points_of(series)} for series in plot.series
+        {named.get(x, x): _written(y, low, high, plot.scale) for x, y, low, high in points_of(series)}
+        for series in plot.series
     ]
-    places = sorted({x for of_line in written for x in of_line})
-    rows = [[name_of_place(plot, x), *(line.get(x, numerals.NONE) for line in written)] for x in places]
+    places = {named.get(x, x): name_of_place(plot, x) for x in sorted({x for each in plot.series for x in each.x})}
+    rows = [[name, *(line.get(place, numerals.NONE) for line in written)] for place, name in places.items()]
     return [(plot.x_label or "x", *(series.name for series in plot.series)), *rows]
 
 

@@ -112,6 +112,7 @@ def _recall_plot(findings: FindingIndex, subjects: Sequence[str]) -> LinePlot | 
         {float(place): name for place, name in enumerate(classes)},
         "Each interval by itself, 95 % (Wilson); that of the worst class allows for its having been named.",
         "percent",
+        {place: name for line in series for place, name in zip(line.x, classes, strict=True)},
     )
 
 

@@ -229,6 +229,11 @@ def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | No
         f"Drop of {CALLED[findings.headline]}",
         f"{CALLED[findings.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
         x_ticks={share: f"{share:g}" for share in shares},
+        x_names={
+            x: f"{_share(drop):g}"
+            for line, (_, drops) in zip(series, ordered, strict=True)
+            for x, drop in zip(line.x, drops, strict=True)
+        },
     )
 
 

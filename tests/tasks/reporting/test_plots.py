@@ -14,6 +14,7 @@ from assay.tasks.reporting.plots import (
     bar_figure,
     line_drawing,
     line_figure,
+    line_numbers,
     panels_figure,
 )
 
@@ -131,3 +132,10 @@ def test_long_names_are_cut_in_the_drawing_and_whole_in_the_numbers():
     bars = BarPlot("t", [name], [1.0], "x", "alt")
     assert f">{name}<" not in bar_drawing(bars, NARROW, "p")
     assert f"\n{name}\t1" in bar_figure(bars, "p")
+
+
+def test_marks_set_aside_at_one_place_share_its_row_of_numbers():
+    series = [Series("net", [0.0, 1.0], [0.5, 0.75]), Series("other", [0.25, 1.25], [0.25, None])]
+    names = {0.0: "ill", 0.25: "ill", 1.0: "well", 1.25: "well"}
+    plot = LinePlot("t", series, "class", "y", "alt", x_ticks={0.0: "ill", 1.0: "well"}, x_names=names)
+    assert line_numbers(plot) == [("class", "net", "other"), ["ill", "0.500", "0.250"], ["well", "0.750", "–"]]

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from assay.tasks.reporting.plots import line_numbers
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import corrected
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.page import accuracies, names
+from assay.tasks.subjects.page import accuracies, clean_page, names
 from assay.tasks.subjects.page import page as page_of
 
 
@@ -116,3 +117,19 @@ def test_many_subjects_are_whole_on_the_page():
 def test_data_sets_stand_in_the_order_of_their_numbers():
     found = [Finding("subject.accuracy", of="gold", subject="s", group=f"D{i}", value=0.5) for i in (10, 9, 1)]
     assert [one.group for one in accuracies(FindingIndex(found), "s", "gold")] == ["D1", "D9", "D10"]
+
+
+def test_recalls_of_several_subjects_stand_in_one_row_per_class():
+    found = [
+        share(metric, right, 100, of="clean", group=group, subject=name)
+        for name in ("net", "other")
+        for metric, right, group in (
+            ("subject.accuracy", 80, ""),
+            ("subject.recall", 70, "ill"),
+            ("subject.recall", 90, "well"),
+        )
+    ]
+    (plot,) = clean_page(FindingIndex(found), {}).blocks
+    rows = line_numbers(plot)
+    assert [row[0] for row in rows] == ["class", "ill", "well"]
+    assert rows[1][1] == rows[1][2]

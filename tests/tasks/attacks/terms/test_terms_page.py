@@ -6,6 +6,7 @@ from assay.tasks.attacks.terms.page import TermFindings, examples_block, scored_
 from assay.tasks.attacks.terms.page import page as page_of
 from assay.tasks.reporting.layout import render_report
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, Panels
+from assay.tasks.reporting.plots import line_numbers
 from assay.tasks.reporting.report import Report
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
@@ -239,3 +240,10 @@ def test_long_sentences_show_what_is_around_the_change_and_everything_is_escaped
     assert "<u>y" not in html
     assert "&lt;u&gt;y" in html
     assert examples_block("mine", []) == []
+
+
+def test_attacks_at_one_share_stand_in_one_row_of_numbers():
+    found = ner(shares=("share=0.5, changes=1", FIRST))
+    found += [replace(each, of="keyboard") for each in found if each.of == "swap"]
+    (plot,) = [block for block in page(found, "ner").blocks if isinstance(block, LinePlot)]
+    assert [row[0] for row in line_numbers(plot)] == ["Share of the terms attacked", "0.5", "1"]
