@@ -223,7 +223,8 @@ class Source(Settings):
     id: str | None = None
     """The column that names a sample, unique over all files; without it `file:row`."""
     label: str | None = None
-    """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled."""
+    """The column with the gold class; a missing value (or -1 in a column of whole numbers) means unlabelled. So do `NA`
+    and `None`, where `classes` does not name them."""
     labels: Names | None = Field(default=None, min_length=1, examples=["[effusion, oedema]", "findings"])
     """Instead of `label`, of several classes: columns of 1, 0 and -1 (unknown), or one that lists names (a list, or
     text such as `effusion|oedema`)."""

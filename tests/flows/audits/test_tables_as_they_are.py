@@ -42,6 +42,14 @@ def night(folder: Path, text: str) -> dict[str, tuple[float | None, int]]:
     return {one.metric: (one.value, one.n) for one in found if one.of == "clean" and not one.group}
 
 
+def test_samples_without_a_label_are_counted_on_the_page(folder: Path) -> None:
+    rows = (folder / "rows.csv").read_text()
+    (folder / "rows.csv").write_text(re.sub("^(r[0-9],.*),well$", r"\1,None", rows, flags=re.M))
+    assert night(folder, NIGHT)["subject.accuracy"][1] == 114
+    (page,) = [one.read_text() for one in folder.rglob("reports/*/index.html")]
+    assert "120 samples entered, 114 of them with a known true class." in page
+
+
 def test_without_rules_a_table_is_measured_on_all_samples(folder: Path) -> None:
     assert night(folder, NIGHT)["subject.accuracy"][1] == 120
 
