@@ -142,7 +142,7 @@ def head_line(expected: Forecast) -> str:
     """What stands at the head of a run; nothing where nothing is known, or nothing is left to do."""
     if not expected.dearest:
         return ""
-    unknown = f", without {len(expected.unknown)} stages not run yet" if expected.unknown else ""
+    unknown = f", without {plural(len(expected.unknown), 'stage')} not run yet" if expected.unknown else ""
     return f"Forecast  {seconds_in_words(expected)}{unknown}"
 
 

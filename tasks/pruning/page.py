@@ -22,7 +22,8 @@ def page(panel: pa.Table, correlation: float) -> Part:
     else:
         sentence = (
             f"{len(kept)} of {rules} are kept, no two of which correlate by more than δ = {plain(correlation)}; "
-            f"the other {len(rows) - len(kept)} each depend on one of them, which the table of functions names."
+            f"{plural(len(rows) - len(kept), 'other depends', 'others each depend')} on one of them, which the table "
+            "of functions names."
         )
     if constant:
         named = first_named(constant, _LISTED)

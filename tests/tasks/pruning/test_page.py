@@ -19,8 +19,9 @@ PRUNED = panel(
 
 def test_sentence_counts_the_kept_at_delta():
     assert page(PRUNED, 0.5).sentence.startswith(
-        "2 of 4 labelling functions are kept, no two of which correlate by more than δ = 0.5;"
+        "2 of 4 labelling functions are kept, no two of which correlate by more than δ = 0.5; 2 others each depend on"
     )
+    assert "δ = 0.5; 1 other depends on one of them" in page(PRUNED.slice(1), 0.5).sentence
 
 
 def test_nothing_pruned_is_said_in_its_own_words():
