@@ -119,15 +119,15 @@ def background(ground: kind.Ground, data: Data, findings: FindingIndex) -> Itera
     import pyarrow as pa
 
     from assay.data.schemas import Rejects
-    from assay.infra.stages.partitions import collect
+    from assay.infra.stages.partitions import collect, missing_in
     from assay.tasks.ingest.page import ingest_page
     from assay.tasks.statistics.groups import group_sizes
 
     contracts = [contract for made in ground.results.values() for contract in getattr(made, "contracts", ())]
     gold = next((finding.n for finding in findings.select("ordering.accuracy") if finding.n is not None), None)
     if gold is None:  # nobody counted them: said where some are labelled and others are not
-        known = collect(data.samples, ["gold"])["gold"]
-        gold = len(known) - known.null_count if 0 < known.null_count < len(known) else None
+        known = data.samples.rows - missing_in(data.samples, "gold")
+        gold = known if 0 < known < data.samples.rows else None
     checked = pa.concat_tables([collect(contract, None) for contract in (data.contract, *contracts)])
     rejects = collect(data.rejects, Rejects.schema.names)
     yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples))

@@ -357,6 +357,12 @@ def columns_in(artifact: Artifact[Any]) -> list[str]:
         return list(parquet.schema_arrow.names)
 
 
+def missing_in(artifact: Artifact[Any], column: str) -> int:
+    """In how many rows the column holds nothing; one partition is read at a time."""
+    folder, files = _files_in_order(artifact)
+    return sum(read_part(folder, file, [column])[column].null_count for file in files)
+
+
 def first_rows(artifact: Artifact[Any], rows: int) -> pa.Table:
     """The first rows of an artifact, or all if it has fewer, in this process; later partitions are not read."""
     tables: list[pa.Table] = []

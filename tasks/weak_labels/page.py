@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import first_named
@@ -25,10 +23,10 @@ def page(findings: FindingIndex, models: Mapping[str, pa.Table]) -> Part:
     gains = measured(findings.select("weak_labels.gain"))
     better = [gain for gain in gains if gain.verdict == "better"]
     sentences += _comparison(findings, gains, better)
-    weighing = {name: table for name, table in models.items() if not labeled_by(table)}
+    weighing = {name: labeler for name, labeler in labelers.items() if not labeler.by}
     silent = {each.of for each in measured(findings.select("labeling.coverage")) if each.of and not each.value}
-    blocks = [plot for name, table in weighing.items() if (plot := _weights_plot(name, table, silent))]
-    unsettled = any(math.isnan(_training(table) or 0.0) for table in models.values())
+    blocks = [plot for name, labeler in weighing.items() if (plot := _weights_plot(name, labeler, silent))]
+    unsettled = any(labeler.training is not None and not labeler.training.converged for labeler in labelers.values())
     judged = "not converged" if unsettled else f"{better[0].of} is better" if better else ""
     return Part("Weak labels", " ".join(sentences), blocks, "weak-labels", "bad" if judged else "neutral", judged)
 
@@ -91,13 +89,12 @@ def _indecision(finding: Finding) -> str:
     return f"{finding.group.capitalize()} leaves {share} of {samples} undecided; they get the default label."
 
 
-def _weights_plot(name: str, table: pa.Table, silent: Collection[str]) -> BarPlot | None:
+def _weights_plot(name: str, labeler: Labeler, silent: Collection[str]) -> BarPlot | None:
     """The weights, heaviest first, unless all are the same; of the `silent` functions, which never vote, no labeler
     learned any."""
-    weights = dict(zip(table["function"].to_pylist(), table["weight"].to_pylist(), strict=True))
-    unheard = [function for function in weights if function in silent]
-    pairs = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))
-    pairs = [pair for pair in pairs if pair[0] not in silent]
+    weights = zip(labeler.functions, labeler.weights.tolist(), strict=True)
+    pairs = sorted((pair for pair in weights if pair[0] not in silent), key=lambda pair: (-pair[1], pair[0]))
+    unheard = [function for function in labeler.functions if function in silent]
     if len({weight for _, weight in pairs}) < 2:
         return None
     pairs, lighter = pairs[:_BARS], len(pairs[_BARS:])
