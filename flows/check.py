@@ -373,4 +373,4 @@ def _folder_to_be(place: Path) -> tuple[str, str]:
 def _stage_in_words(pipeline: Pipeline, stage: str) -> str:
     if stage == "subjects":
         return "subjects " + "+".join(subject.name for subject in pipeline.subjects)
-    return f"{len(pipeline.gates)} gates" if stage == "gates" else stage
+    return plural(len(pipeline.gates), "gate") if stage == "gates" else stage

@@ -82,10 +82,14 @@ def _gate(
         return
     if all(pipeline.get(name) is None for name in measured.keys) and not measured.also(pipeline):
         yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(measured.keys)}")
-    better = next((metric.better for metric in measured.metrics if metric.name == finding), None)
+    better, unit = next(((at.better, at.unit) for at in measured.metrics if at.name == finding), (None, ""))
     for key, worse, other in (("drop_at_most", "less", "rise_at_most"), ("rise_at_most", "more", "drop_at_most")):
         if gate.get(key) is not None and better == worse:
             yield Clash((*where, key), f"of {finding} {worse} is better, so that is no loss; write {other}")
+    for key in ("at_least", "at_most", "drop_at_most", "rise_at_most"):
+        bound = gate.get(key)
+        if unit == "share" and isinstance(bound, int | float) and abs(bound) > 1:
+            yield Clash((*where, key), f"{finding} is a share, at most 1: write {bound / 100:g} for {bound:g} %")
     if measured.gate is not None:
         yield from measured.gate(pipeline, gate, where)
     subjects = [name_of(subject) for _, subject in each_subject(pipeline)]

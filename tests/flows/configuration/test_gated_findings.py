@@ -34,6 +34,18 @@ def test_a_gate_on_what_no_stage_measures_is_refused_with_its_line(tmp_path, fin
     assert meant in str(refused.value)
 
 
+@pytest.mark.parametrize("bound", ["at_least: 80", "at_most: 1.5", "{against: accepted, drop_at_most: 5}"])
+def test_a_share_is_not_held_against_per_cent(tmp_path, bound):
+    (tmp_path / "pipelines.yaml").write_text(
+        "pipelines:\n  p:\n    source: {dataset: sample/digits}\n"
+        "    subject: {network: small-cnn, train: {epochs: 1}}\n"
+        f"    gates:\n      - {{finding: subject.accuracy, {bound.strip('{}')}}}\n"
+    )
+    said = r"pipelines.yaml:6: .*subject.accuracy is a share, at most 1: write 0?.\S+ for \S+ %"
+    with pytest.raises(InputError, match=said):
+        load_project(tmp_path / "pipelines.yaml")
+
+
 def test_every_metric_says_its_unit_as_findings_write_it_and_which_way_is_better():
     known = {metric.name: metric for measured in stages_of(KINDS).values() for metric in measured.metrics}
     assert (known["attack.accuracy"].unit, known["attack.accuracy"].better) == ("share", "more")
