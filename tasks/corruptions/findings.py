@@ -34,6 +34,7 @@ from assay.tasks.statistics.resampling import (
     bca_interval,
     expanded,
     mean_of_ratios,
+    mean_where_known,
     ratio_of,
 )
 
@@ -243,8 +244,7 @@ def mean_of_errors_beside(above: Statistic, below: Statistic) -> Statistic:
 
     def statistic(weights: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = above(weights) / below(weights)
-        return np.asarray(np.nanmean(np.where(np.isfinite(ratios), ratios, np.nan), axis=1))
+            return mean_where_known(above(weights) / below(weights))
 
     return statistic
 

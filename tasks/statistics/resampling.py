@@ -152,12 +152,17 @@ def mean_of_ratios(above: Array, below: Array) -> Statistic:
     [1.75]
     """
 
-    def statistic(weights: Array) -> Array:
-        each = _divided(weights @ above, weights @ below)
-        known = np.isfinite(each)
-        return _divided(np.where(known, each, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    return lambda weights: mean_where_known(_divided(weights @ above, weights @ below))
 
-    return statistic
+
+def mean_where_known(values: Array) -> Array:
+    """The mean over the last axis of what is a number; NaN where nothing is.
+
+    >>> mean_where_known(np.array([[1.0, np.nan, 2.0], [np.inf, np.nan, np.nan]])).tolist()
+    [1.5, nan]
+    """
+    known = np.isfinite(values)
+    return _divided(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
 
 def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
