@@ -157,8 +157,10 @@ def compare_labelers(
     read = [Columns(each, ("label", "undecided")) for each in labels]
     counted = reduce_partitions(count_comparison, Columns(samples, ("gold",)), *read, reuse=Reuse())
     findings = comparison_findings(counted, labelers)
-    agree = min(finding.value or 0.0 for finding in findings if finding.metric == "weak_labels.agreement")
-    alike = "all say the same" if agree == 1 else f"each two say the same of at least {percent(agree, 0)}"
+    agree = [pair.value for pair in findings if pair.metric == "weak_labels.agreement" and pair.value is not None]
+    alike = f"each two say the same of at least {percent(min(agree), 0)}" if agree else "no two decide the same samples"
+    if set(agree) == {1.0}:
+        alike = "all say the same"
     say(f"{', '.join(labelers)} · {alike} · {counted['known']} samples with gold")
     return write_table(findings_table(findings), into=Findings)
 
