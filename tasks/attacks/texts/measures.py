@@ -191,14 +191,15 @@ def comparison_findings(
 
 
 def summary(table: pa.Table) -> str:
-    """One line on what came of the texts.
+    """One line on what came of the texts; of those that say the opposite then, the answers that stand are counted.
 
     >>> import pyarrow as pa
     >>> summary(pa.table({"status": ["success", "skipped"], "reason": ["", "the text is empty"]}))
     '1 of 1 attacked texts get another answer · skipped: 1 (the text is empty)'
     """
     status = Counter(table["status"].to_pylist())
-    line = f"{status[SUCCESS]} of {status[SUCCESS] + status[FAILED]} attacked texts get another answer"
+    came_of_it = "keep their answer" if MUST_CHANGE in table["reason"].to_pylist() else "get another answer"
+    line = f"{status[SUCCESS]} of {status[SUCCESS] + status[FAILED]} attacked texts {came_of_it}"
     skipped = ", ".join(f"{count} ({reason})" for reason, count in _skipped(table).items() if reason)
     return f"{line} · skipped: {skipped}" if skipped else line
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assay.data.schemas import AttackedTexts
 from assay.infra.errors import RunError
 from assay.tasks.attacks.texts.measures import comparison_findings, summary, word_findings
+from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.statistics.multiplicity import corrected, is_test
 from assay.tasks.statistics.paired import mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import wilson
@@ -197,6 +198,11 @@ def test_refused_opposites_are_counted_over_all_texts():
 def test_attacks_on_other_texts_are_not_compared():
     with pytest.raises(RunError, match="not on the same texts"):
         comparison_findings(table(row(1)), table(row(2)), "guided - a2t", "bert", np.random.default_rng(0))
+
+
+def test_the_line_counts_answers_that_stand_where_the_text_says_the_opposite():
+    told = pa.table({"status": ["success", "failed"], "reason": [MUST_CHANGE, MUST_CHANGE]})
+    assert summary(told) == "1 of 2 attacked texts keep their answer"
 
 
 def test_the_line_says_what_was_skipped_and_why():
