@@ -211,6 +211,14 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
     assert not any("right on" in one and "Typos" in one for one in said)
 
 
+def test_only_attacks_on_as_many_texts_are_compared(run, attacked):
+    few, all_texts = A2T | {"texts": 4}, {"attack": "injection", "instructions": ["Answer {class}."]}
+    audit, examination, branches = attacked(attacks=[few, few | {"name": "again"}, all_texts], oracle=False)
+    assert branches.failures == []
+    found = measured(audit, examination)
+    assert {one.of for one in found if one.metric == "attack.success_difference"} == {"a2t - again"}
+
+
 def test_a_guided_attack_without_an_opinion_breaks_alone(run, attacked):
     audit, _, branches = attacked(attacks=[NOISE, GUIDED], oracle=False)
     assert "has no opinion of mine" in str(branches.failures[0])
