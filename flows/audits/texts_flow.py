@@ -80,11 +80,14 @@ class TextAttack:
     measured: Artifact[Findings]
     shown: Artifact[ChangedTexts] | None
     """Examples, of the originals only."""
+    must_change: bool = False
+    """Whether the texts say the opposite then: nobody knows their class, so no answer to them is right or wrong."""
 
 
 def tables_of(attacks: Mapping[str, TextAttack], what: Literal["attacked", "noisy", "answers"]) -> Handles:
-    """By attack, the tables of one sort that there are: noise has no `attacked` texts, and other attacks only those."""
-    tables = {name: getattr(attack, what) for name, attack in attacks.items()}
+    """By attack whose texts keep their class, the tables of one sort that there are: noise has no `attacked` texts, and
+    other attacks only those."""
+    tables = {name: getattr(attack, what) for name, attack in attacks.items() if not attack.must_change}
     return {name: table for name, table in tables.items() if table is not None}
 
 
@@ -142,7 +145,7 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
         shown = None
         if attack.examples and model.name == original.name:
             shown = show_words(attacked, attack.called, attack.examples, self.ground.pipeline.masked)
-        return TextAttack(attacked, None, None, measured, shown)
+        return TextAttack(attacked, None, None, measured, shown, TEXT_ATTACKS.of(attack).must_change)
 
     def attacked_texts(
         self, samples: Artifact[Samples], model: Examined, original: Examined, attack: WordAttack | TextRewrite

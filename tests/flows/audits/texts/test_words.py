@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from assay.flows.audits.challenge import outcomes_of_challenge
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
-from assay.flows.audits.texts_flow import WordAudit, attack_texts, show_texts
+from assay.flows.audits.texts_flow import WordAudit, attack_texts, show_texts, tables_of
 from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.model_cards import export_model
@@ -209,6 +209,15 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
     said = [str(one.text) for one in sentences(KINDS, FindingIndex(findings))]
     assert any(one.startswith("What attacks say of same cannot be trusted") for one in said)
     assert not any("right on" in one and "Typos" in one for one in said)
+
+
+def test_texts_that_say_the_opposite_have_no_class_to_be_right_on(run, attacked):
+    checks, copies = [{"attack": "negation"}, {"attack": "numbers"}], {"defense": "attacked-copies", "attack": "numbers"}
+    audit, examination, branches = attacked([TAUGHT], checks, oracle=False, defenses=[copies])
+    assert branches.failures == []
+    found = [one for one in measured(audit, examination) if one.metric.startswith("defense.")]
+    assert {one.group.partition(",")[0] for one in found} == {"clean", "numbers"}
+    assert list(tables_of(audit.attacked["bert"], "attacked")) == ["numbers"]  # what is followed along the order
 
 
 def test_only_attacks_on_as_many_texts_are_compared(run, attacked):
