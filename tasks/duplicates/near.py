@@ -81,6 +81,8 @@ def keys_of_runs(runs: Keys) -> Keys:
 
 def image_hashes(samples: pa.Table) -> npt.NDArray[np.uint8]:
     """128 bits of each image, [n, 16]: whether a cell of 9 × 9 is brighter than the next one across, and down."""
+    if not samples.num_rows:
+        return np.zeros((0, 16), np.uint8)
     cells = np.rint(pixels_of(samples) * 255).mean(axis=1, dtype=np.float64)  # whole numbers, whose sums are exact
     for axis in (1, 2):
         large = cells.repeat(-(-_CELLS // cells.shape[axis]), axis)

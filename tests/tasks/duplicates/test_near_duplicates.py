@@ -136,6 +136,12 @@ def test_a_brighter_noisy_copy_of_a_picture_is_found_and_nothing_else(run):
     assert len(pairs) <= 30
 
 
+def test_a_partition_none_of_whose_pictures_is_like_another_has_no_pairs(run):
+    levels = pictures(np.random.default_rng(5), 6)
+    _, pairs = pairs_in(table(**image_columns(levels[[0, 1, 0, 3, 4, 5]])), Duplicates(), [3])
+    assert pairs == {("s00000", "s00002")}
+
+
 def test_rows_that_differ_beyond_the_digits_are_one(run):
     rng = np.random.default_rng(4)
     values = rng.lognormal(size=(500, 6))
