@@ -140,7 +140,7 @@ BINS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0)
 
 _MOVED = {
     "theta_dist": ("θ dist", "Clusters cut at"),
-    "theta_relate": ("θ relate", "Added to each θ relate"),
+    "theta_relate": ("Shift of θ relate", "Added to each θ relate"),
     "vote": ("Vote", "Votes needed, more than"),
 }
 

@@ -9,7 +9,7 @@ from assay.data.schemas import Keywords, Thresholds, TrustExamples, TrustLabels,
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import BarPlot, DataTable, LinePlot, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.trust.page import Explained, best_provider, clusters_table, confidence_plot
+from assay.tasks.trust.page import Explained, best_provider, clusters_table, confidence_plot, thresholds_panels
 from assay.tasks.trust.page import page as page_of
 
 CLASSES = ("neg", "pos")
@@ -170,6 +170,11 @@ def test_every_block_of_the_page_can_be_drawn():
     html = "".join(block_markup(block, f"b{place}") for place, block in enumerate(part.blocks))
     for words in ("(Eq. 6)", "Other thresholds", "great, good", "friday"):
         assert words in html
+
+
+def test_what_is_moved_is_named_as_it_is_counted():
+    titles = [plot.title for plot in thresholds_panels(shown()).plots]
+    assert any(title.startswith("Shift of θ relate") for title in titles)  # "θ relate: 0 is used" would be no provider's
 
 
 def test_confidence_is_drawn_by_the_bins_of_figure_six():
