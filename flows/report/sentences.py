@@ -411,7 +411,10 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
         whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
         widest = f"The widest interval is that of {whose}, {_share(wide)} of {integer(wide.n)}"
-        yield f"Audit more samples (evaluation.limit, or more data). {widest}; four times as many would halve it."
+        more, audited = "Audit more samples (evaluation.limit, or more data)", clean(findings, wide.subject)
+        if wide.metric == "attack.accuracy" and audited is not None and (wide.n or 0) < (audited.n or 0):
+            more = "Attack more of the texts (the attack's texts)"
+        yield f"{more}. {widest}; four times as many would halve it."
     test = findings.first("ordering.trend_p", of="ours")
     if test is not None and test.verdict.startswith("not shown"):
         yield f"Give more samples a true label: {integer(test.n)} do not show whether the order is adverse."

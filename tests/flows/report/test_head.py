@@ -168,6 +168,15 @@ def test_the_answers_stand_in_the_first_1600_pixels(pipeline: str, tmp_path: Pat
         chromium.close()
 
 
+def test_an_attack_on_few_of_the_texts_is_to_take_more_of_them() -> None:
+    right = share("subject.accuracy", 70, 70, of="clean", subject="m")
+    attacked = share("attack.accuracy", 15, 30, of="a2t", subject="m")
+    said = next(line for line in settings_to_try(FindingIndex([right, attacked])) if "widest" in line)
+    assert said.startswith("Attack more of the texts (the attack's texts). The widest interval is that of m, 50")
+    said = next(line for line in settings_to_try(FindingIndex([right, replace(attacked, n=70)])) if "widest" in line)
+    assert said.startswith("Audit more samples (evaluation.limit, or more data).")
+
+
 def test_the_class_that_suffers_is_named_with_what_a_defence_makes_of_it() -> None:
     def of(name: str, subject: str, value: float, n: int, verdict: str = "") -> Finding:
         return Finding(f"subject.{name}", "clean", "", subject, value, value - 0.1, value + 0.1, n, verdict=verdict)
