@@ -242,8 +242,8 @@ def _at_the_highest_severity(called: str, answers: Sequence[Answered], truth: Ma
 
 
 def _concluded(findings: Sequence[Finding]) -> str:
-    """What was concluded of each defence, in a line."""
+    """What was concluded of each defence, in a line; the run corrects its tests together afterwards."""
     over = {"defense.mcnemar_p": "", "defense.control_mcnemar_p": " beside its control"}
     tests = [finding for finding in findings if finding.metric in over and finding.group != CLEAN]
     conclusions = [f"{test.of} {test.verdict} on {test.group}{over[test.metric]}" for test in tests]
-    return "; ".join(conclusions) if conclusions else "no attack to withstand"
+    return f"before Holm: {'; '.join(conclusions)}" if conclusions else "no attack to withstand"

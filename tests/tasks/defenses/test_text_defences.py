@@ -143,6 +143,7 @@ def test_what_a_control_gets_right_as_well_is_no_gain_of_the_attack(run):
         return findings, {(one.metric, one.of, one.group): one for one in findings}
 
     findings, found = audited(right)
+    assert run.record.stages[-1].summary.startswith("bert · before Holm: ")
     gain, test = (found[f"defense.{name}", "on-a2t", "a2t"] for name in ("gain_over_control", "control_mcnemar_p"))
     assert (gain.value, gain.n, test.verdict) == (10 / 24, 24, "better")
     assert found["defense.gain", "on-a2t-control", "a2t"].value == pytest.approx(1 / 24)
