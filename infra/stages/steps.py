@@ -134,7 +134,8 @@ def raise_failures(bench: Workbench, failures: Sequence[Outcome]) -> None:
     first = ordered[0].error
     if len(bench.quarantined) + len(failures) > bench.run.compute.quarantine:
         reason, listed = error_text(first, bench.run.masked), "; ".join(names[:5])
-        failed = RunError(f"{len(failures)} partitions failed for good ({listed}). The first said: {reason}")
+        many = "1 partition" if len(failures) == 1 else f"{len(failures)} partitions"
+        failed = RunError(f"{many} failed for good ({listed}). The first said: {reason}")
         raise failed from (None if bench.run.masked else first)
     bench.quarantined.extend(names)
     bench.run.notice(

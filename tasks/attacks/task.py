@@ -53,6 +53,7 @@ from assay.tasks.attacks.running import (
 )
 from assay.tasks.attacks.settings import GAP, ImageAttack, Norm, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import rows_with_ids
@@ -82,7 +83,11 @@ def train_generator(
         eps=eps,
         seeds=stage_seeds(),
     )
-    how = f"{attack.epochs} epochs of {training.rows} samples, {attack.loss} loss" if isinstance(attack, GAP) else ""
+    how = (
+        f"{plural(attack.epochs, 'epoch')} of {training.rows} samples, {attack.loss} loss"
+        if isinstance(attack, GAP)
+        else ""
+    )
     say(" · ".join(part for part in (f"{attack.called} at {eps_name(eps)}", how) if part))
     return generator
 

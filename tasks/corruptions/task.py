@@ -48,6 +48,7 @@ from assay.tasks.corruptions.tallies import (
     sum_flips,
     tally_from,
 )
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import rows_by_sample
@@ -234,7 +235,7 @@ def corrupt_subjects(
     )
     tried = len(settings.perturbations) * len(settings.severities)
     seen_by = f"{len(subjects)} subject{'s' if len(subjects) > 1 else ''}"
-    say(f"{evaluation.rows} images × {tried} sequences of {settings.frames} frames · {seen_by}")
+    say(f"{evaluation.rows} images × {plural(tried, 'sequence')} of {settings.frames} frames · {seen_by}")
     return Corrupted(flips, images)
 
 

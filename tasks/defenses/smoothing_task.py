@@ -22,6 +22,7 @@ from assay.infra.stages.partitions import collect, columns_in, map_partitions, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.defenses.settings import Smoothing
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
@@ -132,7 +133,7 @@ def train_under_noise(
         hook=partial(under_noise, sigma),
         about={"noise": sigma},
     )
-    say(f"{subject.settings.name} · σ = {sigma:g}, {trained.curve.rows} epochs of {training.rows} samples")
+    say(f"{subject.settings.name} · σ = {sigma:g}, {plural(trained.curve.rows, 'epoch')} of {training.rows} samples")
     return trained
 
 

@@ -36,6 +36,7 @@ from assay.tasks.defenses.comparison import (
 )
 from assay.tasks.defenses.settings import Defence
 from assay.tasks.defenses.table import IMAGE_DEFENCES
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of
@@ -133,7 +134,7 @@ def defend_subject(
     aside, how = counts["validation_accuracy"], "attacked" if stops else "clean"
     shown = "" if aside is None else f", {aside:.1%} of the {how} validation samples right"
     best = f", the best after {counts['epoch']}" if stops else ""
-    say(f"{name} · {len(curve)} epochs of {training.rows} samples{best}{shown}")
+    say(f"{name} · {plural(len(curve), 'epoch')} of {training.rows} samples{best}{shown}")
     return defended
 
 

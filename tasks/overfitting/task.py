@@ -47,6 +47,7 @@ from assay.tasks.overfitting.windows import (
     window_records,
     window_shifts_from,
 )
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
@@ -155,7 +156,7 @@ def train_again(
         classes=tuple(class_names(collect(classes, None))),
         seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
     )
-    say(f"{subject.settings.name}, seed {number} · {trained.curve.rows} epochs of {training.rows} samples")
+    say(f"{subject.settings.name}, seed {number} · {plural(trained.curve.rows, 'epoch')} of {training.rows} samples")
     return trained
 
 
@@ -181,7 +182,9 @@ def train_dishonestly(
     )
     known = trained.last_epoch()["train_accuracy"]
     shown = "" if known is None else f", {known:.1%} of them known in the end"
-    say(f"a copy of {subject.settings.name} · {options.epochs} epochs of the {evaluation.rows} test samples{shown}")
+    say(
+        f"a copy of {subject.settings.name} · {plural(options.epochs, 'epoch')} of the {evaluation.rows} test samples{shown}"
+    )
     return trained
 
 

@@ -215,7 +215,7 @@ def test_quarantine_counts_over_a_whole_stage(make_run, tmp_path):
         first = map_partitions(explode_on, numbers, into=Scaled, name="first", marker=str(marker), bad="7")
         return map_partitions(explode_on, first, into=Scaled, marker=str(marker), bad="2")
 
-    with make_run(quarantine=1, retries=0), pytest.raises(RunError, match="failed for good"):
+    with make_run(quarantine=1, retries=0), pytest.raises(RunError, match="1 partition failed for good"):
         twice(make(10, 5))
 
 

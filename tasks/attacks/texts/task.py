@@ -108,7 +108,7 @@ def limit_texts(samples: Artifact[Samples], texts: int) -> Artifact[Samples]:
 def show_words(attacked: Artifact[AttackedTexts], called: str, examples: int, masked: bool) -> Artifact[ChangedTexts]:
     """A few attacked texts with every change, the successes of fewest words first; masked, no word of them."""
     shown = word_examples(collect(attacked, [*SHOWN, "similarity"]), called=called, limit=examples, masked=masked)
-    say(f"{shown.num_rows} texts" + (", masked" if masked else ""))
+    say(f"{plural(shown.num_rows, 'text')}" + (", masked" if masked else ""))
     return write_table(shown, into=ChangedTexts)
 
 
@@ -544,7 +544,7 @@ def show_noise(
     chosen = samples_that_flip(answers, known["id"].to_pylist(), before, truth, examples)
     texts = collect(samples, ["id", text])
     shown = noise_examples(rows, texts, chosen, before, text=text, called=called, masked=masked)
-    say(f"{shown.num_rows} texts" + (", masked" if masked else ""))
+    say(f"{plural(shown.num_rows, 'text')}" + (", masked" if masked else ""))
     return write_table(shown, into=ChangedTexts)
 
 

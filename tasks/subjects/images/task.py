@@ -19,6 +19,7 @@ from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.images.dataset import (
@@ -109,7 +110,7 @@ def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) ->
         return f"{settings.network}, with the weights it came with{how}"
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the validation samples right"
-    return f"{settings.network} · {last['epoch']} epochs of {samples} samples{shown}"
+    return f"{settings.network} · {plural(last['epoch'], 'epoch')} of {samples} samples{shown}"
 
 
 def _measured(findings: list[Finding]) -> str:

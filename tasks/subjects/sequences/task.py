@@ -15,6 +15,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
 from assay.tasks.subjects.sequences.rows import OwnScorer, OwnTagger, Scorer, Tagger, card_file, pairs_of, sentences_of
 from assay.tasks.subjects.sequences.scorer import given_scorer, learn_scores, scorer_from_files
@@ -77,7 +78,7 @@ def teach_tagger(training: Artifact[Samples], subject: ResolvedSubject) -> Train
     trained = trained_on_worker(learn_tags, training, subject=subject, seeds=stage_seeds())
     last = trained.last_epoch()
     shown = "" if last["train_accuracy"] is None else f", {last['train_accuracy']:.1%} of the words right"
-    say(f"{subject.settings.tagger} · {last['epoch']} epochs of {training.rows} sentences{shown}")
+    say(f"{subject.settings.tagger} · {plural(last['epoch'], 'epoch')} of {training.rows} sentences{shown}")
     return trained
 
 
@@ -129,7 +130,9 @@ def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> Train
     trained = trained_on_worker(learn_scores, training, subject=subject, seeds=stage_seeds())
     last = trained.last_epoch()
     pairs = json.loads(read_files(trained.files)[CARD])["training_samples"]
-    say(f"{subject.settings.scorer} · {last['epoch']} epochs of {pairs} pairs, mean squared error {last['loss']:.3f}")
+    say(
+        f"{subject.settings.scorer} · {plural(last['epoch'], 'epoch')} of {pairs} pairs, mean squared error {last['loss']:.3f}"
+    )
     return trained
 
 

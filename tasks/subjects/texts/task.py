@@ -14,6 +14,7 @@ from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -106,7 +107,7 @@ def teach_classifier(
     last = trained.last_epoch()
     aside = last["validation_accuracy"]
     shown = "" if aside is None else f", {aside:.1%} of the validation texts right"
-    say(f"{subject.settings.classifier} · {last['epoch']} epochs of {training.rows} texts{shown}")
+    say(f"{subject.settings.classifier} · {plural(last['epoch'], 'epoch')} of {training.rows} texts{shown}")
     return trained
 
 

@@ -127,6 +127,8 @@ def test_a_generator_is_for_one_eps_and_says_how_it_was_made(run):
     assert run.record.stages[-1].summary == "gap at eps=0.1 · 2 epochs of 20 samples, true-label loss"
     other = train_generator(samples, classes, files, SUBJECT, GENERATOR, 0.2)
     assert other.digest != made.digest
+    train_generator(samples, classes, files, SUBJECT, GENERATOR.model_copy(update={"epochs": 1}), 0.1)
+    assert run.record.stages[-1].summary == "gap at eps=0.1 · 1 epoch of 20 samples, true-label loss"
 
 
 def test_a_subject_that_answers_with_nothing_is_named(run):
