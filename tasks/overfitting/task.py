@@ -182,9 +182,8 @@ def train_dishonestly(
     )
     known = trained.last_epoch()["train_accuracy"]
     shown = "" if known is None else f", {known:.1%} of them known in the end"
-    say(
-        f"a copy of {subject.settings.name} · {plural(options.epochs, 'epoch')} of the {evaluation.rows} test samples{shown}"
-    )
+    trained_for = plural(options.epochs, "epoch")
+    say(f"a copy of {subject.settings.name} · {trained_for} of the {evaluation.rows} test samples{shown}")
     return trained
 
 

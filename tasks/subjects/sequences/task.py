@@ -130,9 +130,8 @@ def teach_scorer(training: Artifact[Samples], subject: ResolvedSubject) -> Train
     trained = trained_on_worker(learn_scores, training, subject=subject, seeds=stage_seeds())
     last = trained.last_epoch()
     pairs = json.loads(read_files(trained.files)[CARD])["training_samples"]
-    say(
-        f"{subject.settings.scorer} · {plural(last['epoch'], 'epoch')} of {pairs} pairs, mean squared error {last['loss']:.3f}"
-    )
+    trained_for = plural(last["epoch"], "epoch")
+    say(f"{subject.settings.scorer} · {trained_for} of {pairs} pairs, mean squared error {last['loss']:.3f}")
     return trained
 
 

@@ -174,9 +174,7 @@ def test_every_block_of_the_page_can_be_drawn():
 
 def test_what_is_moved_is_named_as_it_is_counted():
     titles = [plot.title for plot in thresholds_panels(shown()).plots]
-    assert any(
-        title.startswith("Shift of θ relate") for title in titles
-    )  # "θ relate: 0 is used" would be no provider's
+    assert any(title.startswith("Shift of θ relate") for title in titles)  # not "θ relate: 0 is used"
 
 
 def test_confidence_is_drawn_by_the_bins_of_figure_six():

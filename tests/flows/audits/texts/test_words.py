@@ -212,11 +212,8 @@ def test_a_classifier_that_always_answers_alike_is_flagged_at_the_head_and_passe
 
 
 def test_texts_that_say_the_opposite_have_no_class_to_be_right_on(run, attacked):
-    checks, copies = (
-        [{"attack": "negation"}, {"attack": "numbers"}],
-        {"defense": "attacked-copies", "attack": "numbers"},
-    )
-    audit, examination, branches = attacked([TAUGHT], checks, oracle=False, defenses=[copies])
+    checks, copies = ({"attack": "negation"}, {"attack": "numbers"}), {"defense": "attacked-copies"}
+    audit, examination, branches = attacked([TAUGHT], checks, oracle=False, defenses=[copies | {"attack": "numbers"}])
     assert branches.failures == []
     found = [one for one in measured(audit, examination) if one.metric.startswith("defense.")]
     assert {one.group.partition(",")[0] for one in found} == {"clean", "numbers"}
