@@ -239,12 +239,18 @@ def _recorded(record: RunRecord) -> Iterator[None]:
 
 
 def run_before(store: Store, record: RunRecord) -> str | None:
-    """The latest run that was asked the same, and whose gates all passed."""
-    asked = (record.pipeline, record.seed, record.settings, record.share)
+    """The latest run that got to its end, was asked the same, and has the same results."""
+    asked, results = (record.pipeline, record.seed, record.settings, record.share), results_of(record)
     for run in reversed(store.runs(record.pipeline)):
-        if run.status == "done" and (run.pipeline, run.seed, run.settings, run.share) == asked:
+        ended = run.id != record.id and run.status in ("done", "gate failed")
+        if ended and (run.pipeline, run.seed, run.settings, run.share) == asked and results_of(run) == results:
             return run.id
     return None
+
+
+def results_of(record: RunRecord) -> dict[str, dict[str, dict[str, Any]]]:
+    """By key of its stage, what each result of a run is."""
+    return {stage.key: stage.outputs for stage in record.stages}
 
 
 def report_reuse(run: Run) -> None:

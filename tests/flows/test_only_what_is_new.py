@@ -87,6 +87,22 @@ def test_a_night_with_nothing_new_says_so(tmp_path):
     assert second.arrivals == f"no file new, changed or gone since run {first.id}"
 
 
+def test_nothing_new_is_said_of_a_run_with_the_same_results_whatever_its_gates_said(tmp_path):
+    """The night before last passed with other data; the one that failed is the one that this night repeats."""
+    folder = growing_folder(tmp_path / "team", 2)
+    pipelines = folder / "pipelines.yaml"
+    gate = "    gates: [{finding: ordering.largest_tie, of: ours, at_most: 140}]\n"
+    pipelines.write_text(pipelines.read_text() + gate)
+    first, _ = night(folder)
+    write_day(folder, 2)
+    second, _ = night(folder)
+    third, heard = night(folder)
+    assert (first.status, second.status, third.status) == ("done", "gate failed", "gate failed")
+    assert [text for text in heard.notices if text.startswith("Nothing is new")] == [
+        f"Nothing is new since run {second.id}: all {len(third.stages)} results were in the store."
+    ]
+
+
 def test_changed_rules_vote_again_on_everything(tmp_path):
     folder = growing_folder(tmp_path / "team", 3)
     night(folder)
