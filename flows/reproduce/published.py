@@ -66,15 +66,26 @@ def over_seeds(runs: Iterable[Iterable[Finding]]) -> list[OverSeeds]:
     ]
 
 
+_READING = ("ingest", "settle_gold")
+
+
 def runs_over_seeds(store: Store, record: RunRecord) -> list[RunRecord]:
-    """This run, and the newest run per other seed that the same code made of the same settings, by seed."""
+    """This run, and the newest run per other seed by the same settings, code, data and files of the team, by seed."""
+    inputs = _inputs(record)
     same = {
         run.seed: run
         for run in store.runs(record.pipeline)
-        if is_whole(run) and not run.is_sample and run.settings == record.settings and run.seed != record.seed
+        if is_whole(run) and not run.is_sample and run.seed != record.seed
+        if run.settings == record.settings and _inputs(run) == inputs
     }
     code = _stage_versions(store, record)
     return [record, *(same[seed] for seed in sorted(same) if _stage_versions(store, same[seed]) == code)]
+
+
+def _inputs(record: RunRecord) -> tuple[set[str], set[tuple[str, str]]]:
+    """The digests of what a run read, and its team's own files by name and content: no seed changes them."""
+    read = [output for stage in record.stages if stage.stage in _READING for output in stage.outputs.values()]
+    return {output["digest"] for output in read}, {(file["name"], file["sha256"]) for file in record.ingredients}
 
 
 def is_whole(record: RunRecord) -> bool:

@@ -23,6 +23,7 @@ from assay.flows.reproduce.published import (
 )
 from assay.flows.reproduce.tables import TABLES, Filled, fill, reproduce, reproduce_all, table_as_markdown
 from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import StageRecord
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
 
@@ -227,6 +228,18 @@ def test_other_seeds_stand_beside_a_published_run(store: Store, tmp_path: Path) 
         line = next(" ".join(line.split()) for line in text.splitlines() if line.startswith("digits"))
         assert f" {np.mean(each):.1%} {np.std(each, ddof=1):.1%} {min(each):.1%} to {max(each):.1%} 3" in line
         assert "steps" not in text
+
+
+def test_a_seed_that_saw_other_data_or_another_file_of_the_team_is_no_spread(store: Store, tmp_path: Path) -> None:
+    """The spread over seeds is of seeds alone: not of a night with other samples, or with another model."""
+    names = [leave_run(store, "digits", robust(0.2 + seed / 10), seed, seed=seed) for seed in range(4)]
+    for name, samples, model in zip(names, ("a", "b", "a", "a"), ("old", "old", "new", "old"), strict=True):
+        record = store.run(name)
+        record.stages = [StageRecord("ingest", "ingest", samples, False, 1.0, "", {"samples": {"digest": samples}})]
+        record.ingredients = [{"name": "model.py", "sha256": model}]
+        store.save_run(record)
+    assert "beside 1 with other seeds" in export_results(store, store.run(names[0]), tmp_path)
+    assert published_result(tmp_path / "digits")[0]["seeds"] == {names[0]: 0, names[3]: 3}
 
 
 def test_a_run_that_is_published_alone_loses_the_seeds_of_the_one_before(store: Store, tmp_path: Path) -> None:
