@@ -105,6 +105,10 @@ class SettingError(InputError):
         return type(self), (str(self), self.setting, self.word)
 
 
+class UnwritableError(InputError):
+    """Nothing can be written where it has to be: no space is left, or it is forbidden."""
+
+
 class RunError(AssayError):
     """The input was fine, the run broke: a worker, a disk, a partition, a result that contradicts an earlier one."""
 

@@ -22,7 +22,7 @@ from assay.flows.report.comparison import Change, KeptOutcomes, compared_finding
 from assay.flows.report.gates import Past, gates_for, judge_night, require_whole
 from assay.flows.report.records import find_run, open_store
 from assay.infra.environment import prepare_environment
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, UnwritableError
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord
@@ -220,6 +220,8 @@ class Sharing:
         """What can be shared out, and what that costs: all in one where the settings of both runs do not mix."""
         try:
             return self, self.forecast()
+        except UnwritableError:
+            raise
         except InputError as error:
             whole = self.as_one(error)
             return whole, whole.forecast()
@@ -235,6 +237,8 @@ class Sharing:
         """The shares, each with its interval; one for everything where a mixture of the two runs cannot be run."""
         try:
             return self._shared_out(progress)
+        except UnwritableError:
+            raise
         except InputError as error:
             if not self.parts:
                 raise

@@ -29,7 +29,7 @@ from urllib.parse import unquote
 
 import fsspec
 
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError, RunError, UnwritableError
 from assay.infra.masking import mask
 from assay.infra.storage.network import RETRY_SECONDS, require_usable, with_retries
 
@@ -516,12 +516,12 @@ class Folder:
             yield
         except OSError as error:
             if error.errno in _HOPELESS:
-                raise InputError(
+                raise UnwritableError(
                     f"Cannot write to {self.url}: {_HOPELESS[error.errno]}. Make room and run again."
                 ) from error
             if error.errno in _REFUSED:
                 reason = os.strerror(error.errno or 0).lower()
-                raise InputError(
+                raise UnwritableError(
                     f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store."
                 ) from error
             raise

@@ -11,8 +11,10 @@ from direct_nights import perform_night, project_in
 from planted_changes import plant
 
 from assay.flows.blame.changes import SampleChange
+from assay.flows.blame.hybrids import Hybrids
 from assay.flows.cli import answer
 from assay.flows.nights.notify import Night, message_of
+from assay.infra.errors import UnwritableError
 from assay.infra.storage.store import Store
 
 
@@ -86,3 +88,20 @@ def test_the_message_of_a_red_night_says_how_to_ask(two) -> None:
 def test_samples_are_counted_in_words() -> None:
     assert SampleChange(1, 2, 3).in_words() == "1 new sample, 2 removed samples and 3 altered samples"
     assert SampleChange().in_words() == "the order of the samples"
+
+
+@pytest.mark.parametrize("step", ["planned", "valued"])
+def test_a_store_that_takes_nothing_is_said_and_not_taken_for_runs_that_do_not_mix(
+    two: tuple[Path, list[str]], step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    really = getattr(Hybrids, step)
+
+    def refuse(*arguments: object) -> object:
+        monkeypatch.setattr(Hybrids, step, really)
+        raise UnwritableError("Cannot write to store: read-only file system.")
+
+    monkeypatch.setattr(Hybrids, step, refuse)
+    assert blame(two, "latest", "--yes") == 2
+    said = capsys.readouterr()
+    assert said.err.strip().endswith("Cannot write to store: read-only file system.")
+    assert "do not go together" not in said.out + said.err
