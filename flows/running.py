@@ -182,7 +182,8 @@ def _open_run(
         if run.record.report is None:  # a run that ended early stands on the page over all nights too
             with suppress(AssayError, OSError):  # what ended it matters more than that page
                 write_index(store)
-        leave_traces(project, store, run.record, progress.notice, stopped=stopped)
+        if store.record(run.id) is not None:  # a store that nothing can be written to keeps no run to speak of
+            leave_traces(project, store, run.record, progress.notice, stopped=stopped)
 
 
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:

@@ -16,7 +16,9 @@ from command_line import Command, environment, records
 from team_project import team_project
 
 from assay.flows.cli import answer
+from assay.infra.errors import InputError
 from assay.infra.prefect import server
+from assay.infra.storage.store import Store
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -207,6 +209,23 @@ def test_what_only_reading_finds_stops_the_stage_and_keeps_what_was_finished(
         assert words in sentence
     assert project.committed() == stays
     assert len(records(project.store)) == 1
+
+
+@pytest.mark.usefixtures("on_prefect")
+def test_a_run_without_a_record_is_not_called_kept(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A store that takes nothing, as one that is mounted read-only, has no run whose history could be written."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise InputError("Cannot write to the store: read-only file system.")
+
+    monkeypatch.setattr(Store, "save_run", refuse)
+    monkeypatch.setattr("assay.flows.nights.after_run.append_to_history", refuse)
+    assert answer(["run", "night"]) == 2
+    said = capfd.readouterr()
+    assert "read-only file system" in said.err
+    assert "The run is kept" not in said.out + said.err
 
 
 @pytest.mark.usefixtures("on_prefect")
