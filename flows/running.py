@@ -243,7 +243,7 @@ def run_before(store: Store, record: RunRecord) -> str | None:
     """The latest run that got to its end, was asked the same, and has the same results."""
     asked, results = (record.pipeline, record.seed, record.settings, record.share), results_of(record)
     for run in reversed(store.runs(record.pipeline)):
-        ended = run.id != record.id and run.status in ("done", "gate failed")
+        ended = run.id != record.id and run.is_complete
         if ended and (run.pipeline, run.seed, run.settings, run.share) == asked and results_of(run) == results:
             return run.id
     return None
