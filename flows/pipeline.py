@@ -20,7 +20,7 @@ from assay.flows.notifiers.choice import VARIABLE
 from assay.flows.notifiers.table import Notify
 from assay.flows.validation import GIVEN
 from assay.infra.settings import Compute, Settings, optional_field
-from assay.infra.user_code.choices import with_types
+from assay.infra.user_code.choices import with_types, without_plugins
 from assay.tasks.attacks.table import AnyAttack
 from assay.tasks.defenses.table import AnyDefence
 from assay.tasks.ingest.settings import Source
@@ -229,9 +229,10 @@ def pipeline_model(kinds: tuple[AuditKind[Any], ...], types: tuple[tuple[str, An
 
 def pipeline_of_record(model: type[Pipeline], settings: Mapping[str, Any]) -> Pipeline:
     """The pipeline that the record of a run describes; a class balance is left out of a record where it is uniform."""
-    weak_labels = settings.get("weak_labels")
+    written = without_plugins(settings)
+    weak_labels = written.get("weak_labels")
     stated = {"weak_labels": {"class_balance": "uniform", **weak_labels}} if weak_labels else {}
-    return model.model_validate({**settings, **stated})
+    return model.model_validate({**written, **stated})
 
 
 # Secrets stand in the environment; the file says in which variables.

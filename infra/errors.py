@@ -248,8 +248,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     >>> suggestion("corelation", ["correlation", "rank"])
     'did you mean correlation?'
-    >>> suggestion("x", ["correlation", "rank"])
-    'known here: correlation, rank'
+    >>> suggestion("x", ["correlation", "rank"]), suggestion("x", [])
+    ('known here: correlation, rank', 'none is known here')
     >>> suggestion("pgd-3", ["pgd-2", "pgd-4", "gap-7"])
     'did you mean pgd-4 or pgd-2?'
     """
@@ -258,7 +258,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     if closest:
         *others, last = closest
         return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
-    return f"known here: {first_named(names, MOST_LISTED)}"
+    return f"known here: {first_named(names, MOST_LISTED)}" if names else "none is known here"
 
 
 def all_named(names: Sequence[str]) -> str:

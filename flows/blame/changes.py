@@ -18,6 +18,7 @@ from assay.flows.report.records import ingested, parts_of, subjects_in
 from assay.infra.errors import all_named, first_named
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
+from assay.infra.user_code.choices import plugins_in, without_plugins
 from assay.infra.user_code.references import Ingredient
 from assay.tasks.drift.compare import INPUTS
 from assay.tasks.reporting.numerals import plural
@@ -53,7 +54,7 @@ class Side:
     def pieces(self) -> dict[str, Any]:
         """The settings, part by part."""
         pieces: dict[str, Any] = {part: {} for part in (RULES, MODEL, WEIGHTS, SETTINGS)} | {SEED: self.record.seed}
-        for key, value in self.record.settings.items():
+        for key, value in without_plugins(self.record.settings).items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
                 pieces[WEIGHTS][key] = [subject.get("weights") for subject in subjects_in({key: value})]
@@ -97,7 +98,8 @@ def _without_weights(value: Any) -> Any:
     return {key: item for key, item in value.items() if key != "weights"} if isinstance(value, dict) else value
 
 
-LIBRARIES = "libraries"
+LIBRARIES, PLUGINS = "libraries", "plug-ins"
+_ONLY_TODAY = "only those of today are installed"
 _NAMES = {RULES: "the rules", MODEL: "the model", WEIGHTS: "the weights", SETTINGS: "the settings", SEED: "the seed"}
 _NAMED = 3  # settings or files in a sentence
 
@@ -173,11 +175,17 @@ def changes_between(store: Store, earlier: RunRecord, later: RunRecord) -> Chang
         files = _changed_files(before, after, part, roles)
         if settings or files:
             changed.append(_part_change(part, settings, files, before, after))
+    earlier_plugins, later_plugins = plugins_in(earlier.settings), plugins_in(later.settings)
+    others = [
+        word for word in earlier_plugins if later_plugins.get(word, earlier_plugins[word]) != earlier_plugins[word]
+    ]
+    if others:
+        changed.append(PartChange(PLUGINS, f"the plug-ins ({first_named(others, _NAMED)})", (), _ONLY_TODAY))
     libraries, stages = _libraries(store, before, after)
     if stages:
         shown = ", ".join(libraries[:_NAMED]) or f"Assay's {stages[0]}"
         details = tuple(f"{stage} is computed otherwise" for stage in stages)
-        changed.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, "only those of today are installed"))
+        changed.append(PartChange(LIBRARIES, f"the libraries ({shown})", details, _ONLY_TODAY))
     return Changes(before, after, tuple(changed), samples or SampleChange(), roles, libraries)
 
 

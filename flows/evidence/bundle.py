@@ -55,7 +55,8 @@ def write_bundle(store: Store, record: RunRecord, target: Path, results: bool) -
         for name in sorted([*carried, *statements]):
             content = store.folder.read(name) if store.folder.exists(name) else b""
             if name in signed and hashlib.sha256(content).hexdigest() != signed[name]:
-                raise InputError(f"{store.url}/{name} has changed since run {record.id} was signed: sign it again.")
+                what = "has changed" if store.folder.exists(name) else "is gone"
+                raise InputError(f"{store.url}/{name} {what} since run {record.id} was signed: sign it again.")
             bundle.writestr(_entry(name, len(content)), content)
     without = "" if results else "; --results adds the tables, so that parts can be computed anew"
     return f"{target}: {len(carried)} of {len(signed)} files, {in_bytes(target.stat().st_size)}{without}"

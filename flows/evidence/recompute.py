@@ -37,6 +37,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress
+from assay.infra.user_code.choices import plugins_in
 from assay.tasks.reporting.numerals import plural
 
 TOLERANCE = 0.01
@@ -139,9 +140,11 @@ def _run(
     pipeline = _pipeline_of(record.settings, folder)
     opened = partial(open_engine, compute, progress.notice)
     with Run(record.pipeline, store, opened, progress, seed=record.seed, compute=compute, aside=True) as run:
-        if run_kind(DATA, Ground(pipeline, folder), {}).samples.digest not in {
-            handle.digest for handle in artifacts_of(record, "Samples")
-        }:
+        try:
+            samples = run_kind(DATA, Ground(pipeline, folder), {}).samples
+        except InputError as error:
+            raise InputError(f"{error} Name the folder that the data of the run lie in with --data.") from error
+        if samples.digest not in {handle.digest for handle in artifacts_of(record, "Samples")}:
             raise InputError("The data here are not those of the run: name the folder that they lie in with --data.")
         audited = audit(pipeline, folder)
         measured = [finding_row(finding) for finding in audited.measured()]
@@ -150,7 +153,12 @@ def _run(
 
 
 def _pipeline_of(settings: Mapping[str, Any], folder: Path) -> Pipeline:
-    """The pipeline that was run, with the plug-ins that it names."""
+    """The pipeline that was run, with the installed plug-ins that it names."""
+    if own := [word for word, identity in plugins_in(settings).items() if not identity["package"]]:
+        raise InputError(
+            f"The run used {', '.join(own)} from a file of its own, and a bundle carries no plug-ins: only what a "
+            "package brings can be computed again."
+        )
     document = Document("the settings of the run", {"pipelines": {str(settings["name"]): dict(settings)}})
     menu = with_named(Menu().with_installed(folder, document), document, folder)
     if document.mistakes:

@@ -131,7 +131,8 @@ def attest(store: Store, record: RunRecord, key: Path | ByCommand, plan_key: Pat
     write_index(store)
     return (
         f"{store.url}/{evidence_folder(record.id)}: run {record.id} signed with key {signed_by}, "
-        f"{len(files)} files, {len(findings['findings'])} findings, {len(record.gates)} gates"
+        f"{plural(len(files), 'file')}, {plural(len(findings['findings']), 'finding')}, "
+        f"{plural(len(record.gates), 'gate')}"
         + (f"\nGates that look at nights before cannot be judged anew: {lacking}" if lacking else "")
     )
 

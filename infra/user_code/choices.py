@@ -71,6 +71,32 @@ class Origin:
         return {**known, "source": self.reference.fingerprint}
 
 
+_DUMPED = "plugins"
+
+
+def plugins_in(dumped: object) -> dict[str, dict[str, str]]:
+    """The identities of the plug-ins that dumped settings name, by the word for each.
+
+    >>> plugins_in({"weak_labels": {"labelers": ["mine"], "plugins": {"mine": {"name": "mine", "package": ""}}}})
+    {'mine': {'name': 'mine', 'package': ''}}
+    """
+    if isinstance(dumped, Mapping):
+        inner = [plugins_in(value) for key, value in dumped.items() if key != _DUMPED]
+        return reduce(or_, inner, dict(dumped.get(_DUMPED) or {}))
+    return reduce(or_, map(plugins_in, dumped), {}) if isinstance(dumped, list | tuple) else {}
+
+
+def without_plugins(dumped: Any) -> Any:
+    """Dumped settings as they are written, without the identities of plug-ins.
+
+    >>> without_plugins({"weak_labels": {"labelers": ["mine"], "plugins": {"mine": {"name": "mine"}}}})
+    {'weak_labels': {'labelers': ['mine']}}
+    """
+    if isinstance(dumped, Mapping):
+        return {key: without_plugins(value) for key, value in dumped.items() if key != _DUMPED}
+    return [without_plugins(value) for value in dumped] if isinstance(dumped, list | tuple) else dumped
+
+
 class FromPlugins(Settings):
     """Settings that can name a plug-in: dumped with its identity, and pickled with its code."""
 
@@ -87,7 +113,7 @@ class FromPlugins(Settings):
     @model_serializer(mode="wrap")
     def _with_identity(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         identities = {word: origin.identity for word, origin in self.plugins_named.items()}
-        return {**dump(self), **({"plugins": identities} if identities else {})}
+        return {**dump(self), **({_DUMPED: identities} if identities else {})}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The class may be in nobody's module: it is made again over there, before the values inside are read.

@@ -26,6 +26,7 @@ from assay.infra.settings import Settings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.classification import Groups, extreme_share, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
@@ -317,5 +318,6 @@ def measure_slices(
         by_subject[subject] = search(answers, settings, stage_seeds().generator(subject))
     confirmed = confirmed_findings(by_subject, significance)
     worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
-    say("; ".join(worse) or f"{len(settings.columns)} columns · no slice is shown to be worse than the rest")
+    looked = plural(len(settings.columns), "column")
+    say("; ".join(worse) or f"{looked} · no slice is shown to be worse than the rest")
     return write_table(findings_table([*findings, *confirmed]), into=Findings)

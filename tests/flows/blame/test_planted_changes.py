@@ -159,6 +159,36 @@ def test_rules_that_cannot_read_the_old_samples_change_together_with_them(tmp_pa
     assert "oxygen" in found.changes.lost[0].lost
 
 
+LABELER = """
+import numpy as np
+
+from assay.tasks.weak_labels.labelers import LabelerChoice
+
+
+def mine(votes, classes):
+    counts = np.stack([(votes == code).sum(axis=1) for code in range(classes)], axis=1) + 3.0
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+MINE = LabelerChoice("mine", probabilities=mine)
+"""
+
+
+def test_a_labeler_of_a_file_stays_in_place_and_one_that_changed_is_named(tmp_path: Path) -> None:
+    nights = dict[tuple[str, ...], str]()
+    for changes, added in (((), "3.0"), (("labels",), "3.0"), (("labels", "labeler"), "9.0")):
+        folder = plant(tmp_path, *changes)
+        pipelines = (folder / "pipelines.yaml").read_text().replace("[majority]", '["labs.py:MINE"]')
+        (folder / "pipelines.yaml").write_text(pipelines)
+        (folder / "labs.py").write_text(LABELER.replace("3.0", added))
+        nights[changes] = perform_night(folder, "night").run
+    found = shared((folder, nights), "labels", of="gold")
+    assert [share.part for share in found.shares] == ["samples"]
+    changes = asked((folder, nights), "labels", "labeler", of="gold").changes
+    assert [(part.part, part.words) for part in changes.lost] == [("plug-ins", "the plug-ins (mine)")]
+    assert [part.part for part in changes.swappable] == ["samples"]
+
+
 def test_runs_of_before_files_were_kept_and_other_libraries_are_named(nights, tmp_path: Path) -> None:
     import json
     import shutil
