@@ -33,8 +33,10 @@ def plain(url: str | None = None) -> CatalogFile:
 
 
 @pytest.fixture(autouse=True)
-def downloads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("ASSAY_MIRROR", raising=False)
+def downloads(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of `tiny` in an empty cache; no mirror is known but to the test that asks for the real one."""
+    if request.node.get_closest_marker("mirror") is None:
+        monkeypatch.delenv("ASSAY_MIRROR", raising=False)
     monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "data"))
     return tmp_path / "data" / "tiny"
 
