@@ -183,8 +183,8 @@ def history(pipeline: str, finding: str | None, last: int, as_csv: bool, store: 
 def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str | None, **files: Path | None) -> None:
     """Judge RUN by the gates of its pipeline, for a CI job.
 
-    The exit code is 1 if a gate failed, else that of `assay run` where a part of RUN failed. In a GitHub job the
-    result also stands in the job's summary, and what failed at its line of the pipelines file.
+    The exit code is 1 if a gate failed, else 2 if a part of RUN was refused, and 3 if it broke or did not come to its
+    end. In a GitHub job the result also stands in the job's summary, and what failed at its line of the pipelines file.
     """
     from assay.flows.report.gates import gates_as_sarif, github_annotations, judge_run, write_job_summary
     from assay.flows.report.records import sample_in_words
@@ -212,9 +212,10 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
         for result in results:
             echo(f"{'FAILED' if result.outcome == 'failed' else result.outcome}  {result.sentence}")
         echo(f"{passed} of {len(results)} gates passed ({record.pipeline}, run {record.id}{of_sample})")
-    for failure in record.failures[:1]:
-        echo(f"Run {record.id} is {record.status}: {failure}", err=True)
-    ended = {"refused": 2, "broken": 3}.get(record.status, 0)
+    if not record.is_complete:
+        reason = ": ".join([record.status, *record.failures[:1]])
+        echo(f"Run {record.id} is {reason}", err=True)
+    ended = 0 if record.is_complete else 2 if record.status == "refused" else 3
     ctx.exit(ended if all(result.passed for result in results) else 1)
 
 

@@ -115,7 +115,7 @@ def test_gates_are_those_of_the_pipelines_file(nights: list[str], capsys: pytest
     assert "1 of 1 gates passed" in said(capsys, "gate", "latest")
 
 
-@pytest.mark.parametrize(("status", "code"), [("refused", 2), ("broken", 3)])
+@pytest.mark.parametrize(("status", "code"), [("refused", 2), ("broken", 3), ("crashed", 3)])
 def test_a_run_of_which_a_part_failed_does_not_end_as_passed(
     nights: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], status: str, code: int
 ) -> None:
