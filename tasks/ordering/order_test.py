@@ -258,7 +258,7 @@ def order_test_findings(
     how much better than ours the order tells right from wrong.
     """
     tested, is_ours = order_test_of(judged, generator), approach == OURS.name
-    risk = share_interval(judged.risk, judged.risk_without)
+    risk = share_interval(judged.risk, judged.risk_without, judged.area.groups)
     found = [
         *trend_findings("ordering", tested, significance, CONCLUDED if is_ours else COMPARED),
         *(share_finding("ordering", judged, name) for name in SHARES),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.clusters import codes_of, kish
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.resampling import (
     LEVEL,
@@ -28,6 +28,8 @@ from assay.tasks.statistics.resampling import (
 )
 
 BINS = 10
+_NOTHING = 1e-12
+"""What rounding leaves of a spread."""
 
 
 class CalibrationError(NamedTuple):
@@ -74,7 +76,7 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
     A mean of absolute values is too large by what chance adds: a calibrated score of 180 samples shows some 8 %. What a
     normal gap of this size and spread would show too much is taken away per bin (Kumar, Liang and Ma 2019, §4). The
     lower end is what is left once so much is taken away as the gaps move together in resamples; the upper end is that
-    of resamples, treated alike.
+    of resamples, treated alike. Gaps that no resample moves have the interval of `share_of_equals`.
     """
     groups_there = len(sizes)
 
@@ -87,6 +89,8 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
         return CalibrationError(plain, float("nan"), float("nan"), float("nan"))
     drawn = replicates(binned, groups_there, generator)
     spread = drawn.std(axis=0)
+    if spread.max() < _NOTHING:
+        return CalibrationError(*share_of_equals(plain, kish(sizes)), 0.0)
     value = float(_less_chance(gap, spread))
     moved, most = (
         float(np.quantile(sums, (1 + LEVEL) / 2))
@@ -163,13 +167,26 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
         there = group[members]
         less = np.bincount(there, minlength=count), np.bincount(there[wrong[members]], minlength=count)
         without.append(_area(sizes - less[0], lost - less[1]))
-    return share_interval(_area(sizes, lost), without)
+    return share_interval(_area(sizes, lost), without, kish(np.unique(clusters, return_counts=True)[1]))
 
 
-def share_interval(value: float, without: Sequence[float]) -> Interval:
-    """`jackknife_interval` of what lies between 0 and 1."""
+def share_interval(value: float, without: Sequence[float], groups: float) -> Interval:
+    """`jackknife_interval` of what lies between 0 and 1, or `share_of_equals` where no group moves it."""
     interval = jackknife_interval(value, without)
+    if interval.high - interval.low < _NOTHING:
+        return share_of_equals(value, groups)
     return Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high))
+
+
+def share_of_equals(value: float, groups: float) -> Interval:
+    """A value that no resample moves, as where all answers are right: as far from it as another kind of group may be
+    among all if none is among these (Clopper and Pearson 1934).
+
+    >>> [round(end, 3) for end in share_of_equals(0.0, 25)]
+    [0.0, 0.0, 0.137]
+    """
+    unseen = 1 - ((1 - LEVEL) / 2) ** (1 / groups)
+    return Interval(value, max(0.0, value - unseen), min(1.0, value + unseen))
 
 
 def _groups(scores: npt.ArrayLike, right: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:

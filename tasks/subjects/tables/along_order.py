@@ -227,7 +227,9 @@ def _own_order(counts: OrderCounts, ours: OrderCounts) -> list[Finding]:
 
 
 def _risk(counts: OrderCounts) -> Finding:
-    return Finding("subject.aurc", n=counts.area.n).estimated(share_interval(counts.risk, counts.risk_without))
+    return Finding("subject.aurc", n=counts.area.n).estimated(
+        share_interval(counts.risk, counts.risk_without, counts.area.groups)
+    )
 
 
 def _as_chances(confidence: OrderCounts, squares: Integers, generator: np.random.Generator) -> list[Finding]:

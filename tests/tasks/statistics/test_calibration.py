@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import brier_score_loss
+from statsmodels.stats.proportion import proportion_confint
 
-from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval
-from assay.tasks.statistics.resampling import jackknife_interval, pooled
+from assay.tasks.statistics.calibration import brier, calibration_error, risk_area_interval, share_interval
+from assay.tasks.statistics.clusters import kish
+from assay.tasks.statistics.resampling import pooled
 
 
 def risk_area(scores, right) -> float:
@@ -74,9 +76,10 @@ def test_the_interval_of_the_risk_area_is_that_of_a_hundred_areas_measured_anew(
     clusters = np.arange(150) * 7 % groups
     parts = pooled(clusters, 100)
     without = [risk_area(scores[parts != part], right[parts != part]) for part in range(parts.max() + 1)]
-    anew = jackknife_interval(risk_area(scores, right), without)
-    found = risk_area_interval(scores, right, clusters)
-    assert found == (anew.value, max(0.0, anew.low), min(1.0, anew.high))  # to the last bit
+    groups_there = kish(np.unique(clusters, return_counts=True)[1])
+    assert risk_area_interval(scores, right, clusters) == share_interval(
+        risk_area(scores, right), without, groups_there
+    )
 
 
 def blamed(draws: int, gap: float) -> tuple[float, float]:
@@ -102,3 +105,18 @@ def test_calibration_over_600_draws(gap):
     above, covered = blamed(600, gap)
     assert covered >= 0.93
     assert above <= 0.05 or gap
+
+
+@pytest.mark.parametrize("right", [0, 1])
+def test_answers_that_are_all_right_or_all_wrong_leave_the_risk_and_the_gap_as_open_as_clopper_and_pearson_do(right):
+    hits, groups = np.full(40, right), np.arange(40)
+    low, high = proportion_confint(40 * (1 - right), 40, method="beta")
+    area = risk_area_interval(np.linspace(0.5, 1, 40), hits, groups)
+    assert tuple(area) == pytest.approx((1.0 - right, low, high))
+    error = calibration_error(np.ones(40), hits, groups, seeded())
+    assert tuple(error) == pytest.approx((1.0 - right, low, high, 0.0))
+
+
+def test_forty_samples_of_four_groups_that_are_all_right_say_as_much_as_four():
+    by_group = risk_area_interval(np.linspace(0.5, 1, 40), np.ones(40), np.arange(40) % 4)
+    assert by_group == risk_area_interval(np.linspace(0.5, 1, 4), np.ones(4), np.arange(4))
