@@ -160,7 +160,7 @@ def _commented(text: str) -> str:
 def require_free(folder: Path, keep: bool = False) -> None:
     """Nothing, or the sentence for files that would be overwritten; with `keep` they stay, the others are written."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: name a folder, as in assay init audits.")
+        raise InputError(f"{folder} is a file: name a folder, as in assay init audits, and data by --data.")
     there = [name for name in NAMES if (folder / name).exists()]
     if there and not (keep and len(there) < len(NAMES)):
         way_out = "" if len(there) == len(NAMES) else ", or write only the others with --keep"

@@ -29,7 +29,7 @@ from assay.tasks.ingest.label_studio import find_answers, require_classes, settl
 from assay.tasks.ingest.layout import Piece, index_file, index_table, most_rows, plan_pieces, read_span
 from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import READERS
-from assay.tasks.ingest.rows import cast_text
+from assay.tasks.ingest.rows import NEARLY_NUMBERS, cast_text
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import opened
 from assay.tasks.ingest.sources import ResolvedSource, resolve
@@ -195,6 +195,8 @@ class Look:
     columns: tuple[Column, ...] = ()
     others: tuple[str, ...] = ()
     """Columns of lists, bytes and the like, which a start makes nothing of."""
+    nearly_numbers: tuple[str, ...] = ()
+    """Columns of words that would be numbers but for a few cells, or for a decimal comma."""
     classes: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     shapes: tuple[tuple[int, int, int], ...] = ()
@@ -235,7 +237,8 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     table = pa.concat_tables([plain.empty_table(), *parts])
     others = tuple(field.name for field in types if field.name not in names)
     columns = with_fixed([column_of(table[name], name) for name in names], table)
-    return Look(address, rows, table.num_rows, tuple(columns), others)
+    nearly = tuple(field.name for field in types if NEARLY_NUMBERS in (field.metadata or {}))
+    return Look(address, rows, table.num_rows, tuple(columns), others, nearly)
 
 
 def _typed(table: pa.Table, types: pa.Schema) -> pa.Table:

@@ -107,11 +107,11 @@ def propose(
     rules = first_rules(seen, roles)
     audited = _audited(look, roles, seen, rules) if brought is None else _brought(brought, roles, seen, rules, seconds)
     lines = (Line("source", source), *_curated(rules, brought is None), *audited)
-    if len(lines) == 1:
+    if not any(line.key in ("labeling", "subjects") for line in lines):
         raise InputError(
             f"Nothing of {look.address.path} can be audited as it is: no column of numbers or texts is left for a "
-            "model, and no rule was right more often than one answer. Name another column with --label, or bring a "
-            "model of your own (docs/bring-your-own.md)."
+            f"model, and no rule was right more often than one answer. {_of_nearly_numbers(look, '. ')}Name another "
+            "column with --label, or bring a model of your own (docs/bring-your-own.md)."
         )
     remarks = tuple(_remarks(look, roles, seen, rules, brought))
     gates = tuple(_gates(roles, rules, lines))
@@ -289,6 +289,8 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
         yield f"Parts by {roles.split}"
     if data := [column.name for column in look.columns if len(column.name) > _LONG or column.name.isdecimal()]:
         yield f"The first line is taken for names of columns; write them above it where it is a row: {', '.join(data)}"
+    if nearly := _of_nearly_numbers(look):
+        yield nearly
     if since := _since(roles, seen):
         yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
     if brought is None and roles.kind == "table" and roles.numbers and roles.words:
@@ -300,6 +302,11 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     }
     yield from (f"Left out: {', '.join(names)} ({why})" for why, names in left_out.items() if names)
     yield from _remarks_on_rules(rules)
+
+
+def _of_nearly_numbers(look: Look, end: str = "") -> str:
+    names = ", ".join(look.nearly_numbers)
+    return f"Read as words, as not all of their cells are numbers (1,5 is none, 1.5 is): {names}{end}" if names else ""
 
 
 def _remarks_on_rejects(seen: Seen) -> Iterator[str]:

@@ -76,6 +76,7 @@ NEARLY_NUMBERS = b"nearly numbers"
 """Marks a field that is text because a few of its cells are no numbers."""
 _MOSTLY = 0.9
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_MEANT = _NUMBER.replace(r"\.", "[.,]")
 
 
 @cache
@@ -140,14 +141,16 @@ def infer_type(column: pa.Array) -> pa.DataType:
 
 
 def nearly_numbers(column: pa.Array) -> bool:
-    """Whether nine in ten of the filled cells are numbers, and some are not: rather slips than text.
+    """Whether nine in ten of the filled cells are numbers, also with a comma, and some are not: slips and no text.
 
-    >>> nearly_numbers(pa.array(["1.5"] * 19 + ["1,5"])), nearly_numbers(pa.array(["a", "1"] * 10))
-    (True, False)
+    >>> nearly_numbers(pa.array(["1.5"] * 19 + ["x"])), nearly_numbers(pa.array(["1,5", "2,25"]))
+    (True, True)
+    >>> nearly_numbers(pa.array(["a", "1"] * 10)), nearly_numbers(pa.array(["1", "2"]))
+    (False, False)
     """
     filled = _filled(column)
-    numbers = pc.sum(pc.match_substring_regex(filled, _NUMBER)).as_py() or 0
-    return bool(_MOSTLY * len(filled) <= numbers < len(filled))
+    numbers, meant = (pc.sum(pc.match_substring_regex(filled, form)).as_py() or 0 for form in (_NUMBER, _MEANT))
+    return bool(numbers < len(filled) and _MOSTLY * len(filled) <= meant)
 
 
 def _filled(column: pa.Array) -> pa.Array:

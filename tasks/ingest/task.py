@@ -161,8 +161,8 @@ def _warn_of_slips(source: str, samples: Artifact[Samples], layout: Layout, clas
     if layout.nearly_numbers:
         names = ", ".join(shown(name) for name in layout.nearly_numbers[:5])
         current_run().notice(
-            f"Read as text, since a few of their first cells are no numbers: {names} of {source}. Correct those cells, "
-            "or say `columns: {NAME: float}`, which rejects their rows."
+            f"Read as text, since some of their first cells are no numbers (1,5 is none, 1.5 is): {names} of {source}. "
+            "Correct those cells, or say `columns: {NAME: float}`, which rejects their rows."
         )
 
 

@@ -216,6 +216,10 @@ def test_what_cannot_be_known_is_asked(
         (["--data", "scans", "--label", "x"], "A folder of images has no columns"),
         (["patients.csv", "--data", "patients.csv"], "patients.csv is a file: name a folder"),
         (["--data", "same.csv"], "Nothing of same.csv can be audited as it is"),
+        (
+            ["--data", "comma.csv"],
+            "Read as words, as not all of their cells are numbers (1,5 is none, 1.5 is): x. Name",
+        ),
         (["--data", "ragged.csv"], "do not fit, the first in ragged.csv row"),
     ],
 )
@@ -227,6 +231,8 @@ def test_what_cannot_be_is_one_sentence_and_writes_nothing(
     (tmp_path / "empty").mkdir()
     (tmp_path / "unclear.csv").write_text(file.read_text().replace("diagnosis", "state"))
     (tmp_path / "same.csv").write_text("name,label\n" + "".join(f"n{at},{'ab'[at % 2]}\n" for at in range(60)))
+    days = [f"n{at};2024-01-{at % 28 + 1:02d};{at},5;{'ab'[at % 2]}\n" for at in range(60)]
+    (tmp_path / "comma.csv").write_text("name;day;x;label\n" + "".join(days))
     (tmp_path / "ragged.csv").write_text(file.read_text() + "1,2\n" * 60)
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())

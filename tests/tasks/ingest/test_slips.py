@@ -34,7 +34,13 @@ def test_a_class_of_one_sample_and_words_among_numbers_are_said(run: Any, tmp_pa
     take_in(tmp_path, csv="a.csv", id="id", label="label")
     said = " ".join(run.record.notices)
     assert "Classes of a.csv that one sample has, no other: '=1+1'. A slip?" in said
-    assert "Read as text, since a few of their first cells are no numbers: 'x' of a.csv" in said
+    assert "Read as text, since some of their first cells are no numbers (1,5 is none, 1.5 is): 'x' of a.csv" in said
+
+
+def test_numbers_with_a_decimal_comma_are_said_to_be_read_as_text(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;x;label\n" + "".join(f"s{at};{at},5;{'ab'[at % 2]}\n" for at in range(40)))
+    take_in(tmp_path, csv="a.csv", delimiter=";", id="id", label="label")
+    assert "no numbers (1,5 is none, 1.5 is): 'x' of a.csv" in " ".join(run.record.notices)
 
 
 def test_texts_and_plain_numbers_are_no_slips(run: Any, tmp_path: Path) -> None:
