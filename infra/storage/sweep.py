@@ -192,7 +192,8 @@ def _unused(store: Store, kept: set[str]) -> list[str]:
 
 
 def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]) -> set[str]:
-    """What the kept runs are held against: what was accepted, what a gate names, and the last that passed."""
+    """What the kept runs are held against: what was accepted, what a gate names, the last night that passed, and what
+    these were held against themselves: it stays the baseline of each gate that a night did not pass."""
     named, followed = set[str](), set[str]()
     for run in kept:
         against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
@@ -201,8 +202,12 @@ def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]
     compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
         compared |= {accepted["run"] for accepted in acceptances(store, pipeline)[-1:]}
-    passed = {run.pipeline: run.id for run in records if run.status == "done" and run.pipeline in followed}
-    return compared | set(passed.values())
+    nights = [run for run in records if run.status == "done" and run.pipeline in followed and not run.is_trial]
+    passed = {run.pipeline: run for run in nights}.values()
+    for run in (*kept, *passed):
+        not_passed = (seen for seen in run.gates if run.status != "done" or seen.get("raw") != "passed")
+        compared |= {str(seen["against"]) for seen in not_passed if "against" in seen}
+    return compared | {run.id for run in passed}
 
 
 def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:

@@ -44,6 +44,19 @@ def test_results_that_no_kept_run_used_go(make_run):
         assert run.record.stages[0].cached
 
 
+def test_what_gates_are_still_held_against_stays_however_many_nights_and_trials_came_since(make_run):
+    passed, trial, *untold = (finished(make_run, text) for text in ("passed", "trial", "untold", "again"))
+    store, gate = make_run().store, {"finding": "a.b", "against": "last-passed", "drop_at_most": 0.02}
+    for name in (passed, trial, *untold):
+        run = store.run(name)
+        run.settings = {"gates": [gate]}
+        run.overrides = ["gates"] if name == trial else []
+        run.gates = [{"gate": "g", "raw": "inconclusive", "against": passed}] if name in untold else []
+        store.save_run(run)
+    assert clean(store, keep=1).runs == (trial, untold[0])
+    assert {run.id for run in store.runs()} == {passed, untold[1]}
+
+
 def test_a_result_that_a_later_run_took_from_the_store_stays(make_run):
     finished(make_run, "shared")
     finished(make_run, "shared")
