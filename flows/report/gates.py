@@ -225,12 +225,14 @@ class Past:
 
     @cached_property
     def nights(self) -> Sequence[RunRecord]:
-        """The runs that came to their end before this one began, the latest first; of a sample, those of its share."""
+        """The runs that came to their end before this one began, the latest first; of a sample, those of its share,
+        and of a night without `--set` no trial with it."""
         mine = (self.record.started, self.record.id)
         return [
             run
             for run in reversed(self.store.runs(self.record.pipeline))
             if run.is_complete and (run.started, run.id) < mine and run.share == self.record.share
+            if self.record.overrides or not run.overrides
         ]
 
     @cached_property
@@ -246,7 +248,7 @@ class Past:
     def failures(self, gate: Gate, nights: int, against: object) -> int:
         """On how many of so many nights before this one that judged the gate it failed, held against the same run."""
         counts = ("failed", "inconclusive") if gate.inconclusive == "fail" else ("failed",)
-        judged = [seen for run in self.nights for seen in run.gates if seen.get("gate") == gate.title()]
+        judged = [seen for run in self.nights if (seen := _seen_by(gate, run)) is not None]
         return sum(look.get("raw") in counts and look.get("against") == against for look in judged[:nights])
 
     def _new_outcomes(
@@ -386,12 +388,17 @@ class Past:
     def _passed(self, run: RunRecord, gate: Gate) -> bool:
         """Whether a run passed, and the gate as well: one that failed and only warns is no level to hold, nor is the
         night of another model of which the gate could not tell."""
-        seen = next((seen for seen in run.gates if seen.get("gate") == gate.title()), {})
+        seen = _seen_by(gate, run) or {}
         if run.status != "done" or seen.get("raw") == "failed":
             return False
         untold = seen.get("raw") == "inconclusive" and "against" in seen
         baseline = self.store.record(str(seen["against"])) if untold else None
         return baseline is None or _audited(baseline) == _audited(run)
+
+
+def _seen_by(gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
+    """What the gate saw of a run; of two with one bound, of which one only warns, both saw the same."""
+    return next((seen for seen in run.gates if seen.get("gate") == gate.title()), None)
 
 
 def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:

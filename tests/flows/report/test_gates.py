@@ -17,6 +17,7 @@ from assay.flows.report.gates import (
     Past,
     _weighed,
     accept,
+    as_recorded,
     budget_in_words,
     budget_of,
     detectable_in_words,
@@ -385,6 +386,24 @@ def test_failures_count_against_the_same_baseline_only_and_what_cannot_be_told_c
     assert _weighed(replace(untold, looked={"raw": "inconclusive", "against": "new"}), past).outcome == "warned"
     warns = replace(untold, gate=gate.model_copy(update={"severity": "warn"}))
     assert (_weighed(warns, past).outcome, _weighed(warns, past).passed) == ("warned", True)
+
+
+def test_of_two_gates_with_one_bound_a_night_counts_once() -> None:
+    asked = {"finding": "a.b", "against": "accepted", "drop_at_most": 0.02}
+    waits = Gate.model_validate(asked | {"for": "3 of 5 nights"})
+    warns = Gate.model_validate(asked | {"severity": "warn"})
+    runs = [night(1), night(2)]
+    failed = {"raw": "failed", "against": "r0"}
+    runs[0].gates = as_recorded(GateResult(gate, True, "", looked=failed) for gate in (warns, waits))
+    assert Past(cast(Store, OfNights(runs)), runs[1]).failures(waits, 4, "r0") == 1
+
+
+def test_a_trial_is_no_level_for_nights_to_hold() -> None:
+    runs = [night(1), night(2), night(3), night(4)]
+    runs[1].overrides = runs[3].overrides = ["gates"]
+    store = cast(Store, OfNights(runs))
+    assert [run.id for run in Past(store, runs[2]).nights] == ["r1"]
+    assert [run.id for run in Past(store, runs[3]).nights] == ["r3", "r2", "r1"]  # a trial is held against both
 
 
 def test_a_gate_whose_slices_are_others_now_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
