@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, get_args
 
 from assay.data import expectations
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
 from assay.flows.nights.after_run import leave_traces
+from assay.flows.nights.history import note_crashed_runs
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
@@ -31,11 +32,11 @@ from assay.infra.stages.branches import start_branch
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.storage.sweep import close_crashed_runs
 from assay.infra.terminal import Progress, open_progress, signals_as_errors
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.report import worst_of
 from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.gates import Outcome
 
 if TYPE_CHECKING:
     from assay.infra.engines.calls import Engine
@@ -77,7 +78,7 @@ def run_pipeline(
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
-    close_crashed_runs(store)
+    note_crashed_runs(store)
     server, missing = None if configured_api() else server_of_run(), set[str]()
 
     @cache
@@ -126,7 +127,7 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
-    close_crashed_runs(store)
+    note_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
     expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
     with _open_run(project, pipeline, store, expected, seed, began=began) as run:
@@ -215,9 +216,9 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     verdicts, report = write_report(run, audited, findings, gates, status, forecast_part(run.record))
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
-    worst, passed = worst_of(verdicts, status), sum(gate.passed for gate in gates)
+    worst, outcomes = worst_of(verdicts, status), [gate.outcome for gate in gates]
     run.record.worst = "" if worst is None else worst.text
-    run.record.judged = {"passed": passed, "failed": sum(gate.outcome == "failed" for gate in gates)}
+    run.record.judged = {outcome: outcomes.count(outcome) for outcome in get_args(Outcome)}
     run.save()
     write_index(run.store)  # of this night it tells what its record says, judged gates among it
     run.progress.close()

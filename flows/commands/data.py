@@ -262,9 +262,12 @@ def store_clean(keep: int, dry_run: bool, store: Store) -> None:
 
     The history of their findings is kept.
     """
+    from assay.flows.nights.history import note_crashed_runs
     from assay.infra.storage.sweep import clean
     from assay.tasks.reporting.numerals import in_bytes
 
+    store.require_records()
+    note_crashed_runs(store)
     swept = clean(store, keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"
     echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from assay.flows.report.records import missed_nights
 from assay.infra.errors import InputError, nearest, suggestion
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
+from assay.infra.storage.sweep import close_crashed_runs
 from assay.infra.terminal import columns
 from assay.tasks.reporting.numerals import measured, plural
 from assay.tasks.reporting.report import MISSED
@@ -52,6 +54,13 @@ def append_to_history(store: Store, record: RunRecord) -> None:
     findings = [] if record.findings is None else findings_of(store, record)
     with store.folder.writing(_place(record)) as sink:
         pq.write_table(history_rows(record, findings), sink)
+
+
+def note_crashed_runs(store: Store) -> None:
+    """Mark runs that were killed as crashed, and put them into the history: they themselves no longer can."""
+    for record in close_crashed_runs(store):
+        with suppress(InputError):  # of findings that are damaged: assay store rebuild names them
+            append_to_history(store, record)
 
 
 def history_rows(record: RunRecord, findings: list[Finding]) -> pa.Table:

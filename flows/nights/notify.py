@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from assay.flows.audits.table import KINDS
+from assay.flows.nights.history import note_crashed_runs
 from assay.flows.notifiers.choice import Message, Notifier
 from assay.flows.notifiers.table import Notify
 from assay.flows.report.all_nights import write_index
@@ -29,7 +30,7 @@ from assay.flows.report.records import WATCHED, missed_nights, missed_since_the_
 from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.storage.sweep import close_crashed_runs, is_alive
+from assay.infra.storage.sweep import is_alive
 
 if TYPE_CHECKING:
     from assay.flows.configuration.loading import Project
@@ -198,7 +199,8 @@ def send_news(
     now = now or datetime.now(UTC)
     with _locked(store) as alone:
         if not alone:
-            return []  # somebody else is sending, of the same records
+            # Somebody else is sending, of the same records; a person who asks is told so.
+            return [f"Another process is sending just now: see {store.url}/{_LOCK}. Try again."] if at_once else []
         records = store.runs()
         nights, sent_before = nights_of(records, missed_since_the_last_run(store)), store.folder.read_json(TOLD) or {}
         sentences: list[str] = []
@@ -274,8 +276,8 @@ def _locked(store: Store) -> Iterator[bool]:
     """Whether this process alone sends now; a lock that somebody left behind runs out."""
     lock = {"owner": uuid.uuid4().hex, "until": time.time() + _LOCK_SECONDS}
     held = store.folder.read_json(_LOCK)
-    until = (held or {}).get("until")
-    if store.folder.exists(_LOCK) and (not isinstance(until, int | float) or until < time.time()):
+    until, now = (held or {}).get("until"), time.time()
+    if store.folder.exists(_LOCK) and not (isinstance(until, int | float) and now <= until <= now + _LOCK_SECONDS):
         store.folder.remove(_LOCK)
     if not store.folder.create(_LOCK, json.dumps(lock).encode()):
         yield False
@@ -339,7 +341,7 @@ def reread_project(project: Project) -> Project:
 def check_nights(project: Project, say: Callable[[str], None], now: datetime | None = None) -> list[str]:
     """Write down nights that did not happen, and send what is to be told."""
     now, store = now or datetime.now(UTC), Store(project.store).open()
-    close_crashed_runs(store)
+    note_crashed_runs(store)
     grace = timedelta(minutes=project.settings.notify.grace if project.settings.notify else GRACE)
     scheduled = [pipeline for pipeline in project.pipelines.values() if pipeline.schedule]
     records, before = store.runs(), missed_nights(store)

@@ -13,7 +13,7 @@ from nights_on_record import FIRST, night
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project, load_project
-from assay.flows.nights.history import append_to_history
+from assay.flows.nights.history import append_to_history, read_history
 from assay.flows.nights.notify import check_nights, nights_watched
 from assay.flows.report.records import missed_nights
 from assay.infra.storage.store import Store
@@ -133,10 +133,19 @@ def test_a_night_that_was_missed_stays_on_record_when_its_schedule_goes(project:
 
 
 def test_a_killed_run_is_told_as_broken(project: Project, server: Hook) -> None:
-    night(Store(project.store).open(), 0, status="running", accuracy=None)
+    store = Store(project.store).open()
+    night(store, 0, status="running", accuracy=None)
     check_nights(project, print, FIRST + HOURS)
     check_nights(project, print, FIRST + 2 * HOURS)
     assert titles(server) == ["Assay: digits broken"]
+    assert read_history(store, "digits")["status"].to_pylist() == ["crashed"]
+
+
+def test_of_a_killed_run_that_is_cleaned_away_the_history_stays(project: Project, server: Hook) -> None:
+    store = Store(project.store).open()
+    night(store, 0, status="running", accuracy=None)
+    assert answer(["store", "clean", "--keep", "0", "--store", store.url]) == 0
+    assert (store.runs(), read_history(store, "digits")["status"].to_pylist()) == ([], ["crashed"])
 
 
 def test_watching_outlives_a_broken_file_and_ends_with_its_block(project: Project, server: Hook) -> None:

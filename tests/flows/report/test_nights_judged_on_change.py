@@ -45,6 +45,8 @@ def test_a_first_night_has_nothing_to_be_held_against(nights) -> None:
     assert "nothing to compare with yet" in gates[0][0]["sentence"]
     assert "assay accept RUN --why TEXT" in gates[0][3]["sentence"]
     assert ended[0] == "done"
+    first = latest(nights[0], "night")[0].runs("night")[0]
+    assert {word: count for word, count in first.judged.items() if count} == {"passed": 3, "inconclusive": 1}
 
 
 @pytest.mark.slow
