@@ -237,6 +237,7 @@ def _recorded(record: RunRecord) -> Iterator[None]:
         record.status = "refused" if error.exit_code == 2 else "broken"
         if not any(str(error) in failure for failure in record.failures):
             record.failures.append(str(error))
+            record.worst = str(error)  # whatever its report says: nothing came of it
         raise
 
 

@@ -244,6 +244,19 @@ def test_a_full_disk_is_said_in_a_sentence(project: Project, monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("on_prefect")
+def test_what_ends_a_run_after_its_report_is_what_is_told_of_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_store: Store) -> None:
+        raise InputError("Cannot write to the store: no space is left there.")
+
+    monkeypatch.setattr("assay.flows.running.write_index", full)
+    sentence = project.refused()
+    (record,) = Store(str(project.store)).runs()
+    assert (record.status, record.worst) == ("refused", sentence)
+
+
+@pytest.mark.usefixtures("on_prefect")
 def test_a_ragged_row_is_rejected_by_its_line_and_the_rest_goes_on(
     project: Project, capfd: pytest.CaptureFixture[str]
 ) -> None:
