@@ -62,15 +62,16 @@ def nights_of(records: Iterable[RunRecord], missed: Mapping[str, datetime]) -> d
 
     Runs with `--set` or `--sample` are trials: they change no state.
     """
-    last = {
-        earlier_run.pipeline: earlier_run
-        for earlier_run in records
-        if earlier_run.status != "running" and not earlier_run.is_trial
-    }
-    nights = {name: Night(name, _STATE_OF.get(run.status, "broken"), ended_at(run), run) for name, run in last.items()}
+    nights = dict[str, Night]()
+    for run in records:
+        if run.status != "running" and not run.is_trial:
+            state, before = _STATE_OF.get(run.status, "broken"), nights.get(run.pipeline)
+            since = before.since if before is not None and before.state == state else ended_at(run)
+            nights[run.pipeline] = Night(run.pipeline, state, since, run)
     for name, due in missed.items():
-        if name not in nights or nights[name].since < due:
-            nights[name] = Night(name, "missed", due, last.get(name))
+        last = nights[name].run if name in nights else None
+        if last is None or ended_at(last) < due:
+            nights[name] = Night(name, "missed", due, last)
     return nights
 
 

@@ -19,7 +19,7 @@ from assay.flows.cli import answer
 from assay.flows.configuration.loading import Project
 from assay.flows.nights import notify as telling
 from assay.flows.nights.after_run import SERVED, leave_traces
-from assay.flows.nights.notify import send_news, trial_message
+from assay.flows.nights.notify import ended_at, send_news, trial_message
 from assay.flows.notifiers.choice import NotSentError
 from assay.flows.notifiers.table import Notify, Services
 from assay.flows.notifiers.webhook import Webhook, post
@@ -124,6 +124,21 @@ def test_a_message_waits_no_longer_than_it_may(store: Store, project: Project, m
         monkeypatch.setenv("HOOK_URL", server.url)
         assert send_news(project, store, now=FIRST + timedelta(minutes=60), due_soon=True) == []  # it ended at 02:01
         assert len(send_news(project, store, now=FIRST + timedelta(minutes=61), due_soon=True)) == 1
+
+
+def test_runs_that_never_pause_hold_no_message_back(
+    store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a schedule that is due every few minutes the next run is always due soon: red is red since the first."""
+    with hook() as server:
+        monkeypatch.setenv("HOOK_URL", server.url)
+        for number in range(5):
+            run = night(store, number, status="gate failed")
+            run.started = (FIRST + timedelta(minutes=20 * number)).isoformat()
+            store.save_run(run)
+            now = ended_at(run) + timedelta(minutes=1)
+            assert len(send_news(project, store, now=now, due_soon=True)) == (number == 3)
+    assert len(server.got) == 1
 
 
 def test_what_did_not_arrive_is_tried_again_and_arrives_once(
