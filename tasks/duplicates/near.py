@@ -112,6 +112,8 @@ def keys_of_rows(samples: pa.Table, columns: Sequence[str], digits: int) -> Keys
             scaled = values * 10.0 ** (digits - 1 - size)
             parts = [hash_array(cut(scaled) + 0.0) + hash_array(size) for cut in (np.rint, np.floor)]
         else:
+            if pa.types.is_binary(column.type) or (pa.types.is_nested(column.type) and column.type != WORDS):
+                column = pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
             texts = pc.fill_null(pc.utf8_lower(pc.utf8_trim_whitespace(as_text(column))), "")
             parts = [hash_array(np.asarray(texts.to_pylist(), dtype=object), categorize=False)] * 2
         keys = keys * np.uint64(6364136223846793005) + np.stack(parts, axis=1).astype(np.uint64)

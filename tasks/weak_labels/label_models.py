@@ -142,11 +142,15 @@ def accuracies(counts: VoteCounts) -> Floats:
 
 
 def triplets(counts: VoteCounts, balance: tuple[float, ...] | None = None) -> Labeler:
-    """The labeler of P(λ_i, Y), solved for from a_i, how often i votes what, and how frequent the classes are."""
+    """The labeler of P(λ_i, Y), solved for from a_i, how often i votes what, and how frequent the classes are.
+
+    Votes of a function that is in no triplet tell nothing of the class.
+    """
     prior = np.array(balance or (0.5, 0.5))
     voted = counts.votes / counts.n  # P(λ_i = y), [m, 2]
     cast = voted.sum(axis=1)
-    agrees = (accuracies(counts) + cast) / 2  # P(λ_i = Y)
+    means = accuracies(counts)
+    agrees = (means + cast) / 2  # P(λ_i = Y)
     both = (voted[:, 1] + agrees - cast + prior[1] * cast) / 2  # P(λ_i = 1, Y = 1)
     joint = np.empty((len(cast), 2, 2))  # [m, y, z]
     joint[:, 1, 1], joint[:, 0, 1] = both, prior[1] * cast - both
@@ -154,11 +158,12 @@ def triplets(counts: VoteCounts, balance: tuple[float, ...] | None = None) -> La
     joint = np.maximum(np.abs(joint), _SMALLEST)  # sampling may leave one below 0: its sign is turned, as they do
     joint /= (joint.sum(axis=(1, 2)) + 1 - cast)[:, None, None]
     right = joint[:, 0, 0] + joint[:, 1, 1]
-    return Labeler(counts.functions, right / joint.sum(axis=(1, 2)), joint / prior, balance=balance)
+    mu = np.where(means[:, None, None] > 0, joint / prior, np.maximum(voted, _SMALLEST)[:, :, None])
+    return Labeler(counts.functions, right / joint.sum(axis=(1, 2)), mu, balance=balance)
 
 
 def _learn_triplets(counts: VoteCounts, settings: Options) -> Labeler:
-    learnable = is_learnable(counts) and counts.classes == 2
+    learnable = is_learnable(counts) and counts.classes == 2 and bool(accuracies(counts).any())
     return triplets(counts, given_balance(settings)) if learnable else equal_weights(counts.functions)
 
 

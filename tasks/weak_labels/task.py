@@ -65,7 +65,7 @@ def given_shares(given: Mapping[str, float] | Sequence[float], names: Sequence[s
     return tuple(share / sum(shares) for share in shares)
 
 
-@stage(version=1, title="labeler")
+@stage(version=2, title="labeler")
 def train_labeler(
     votes: Artifact[Votes],
     panel: Artifact[Panel] | None,
@@ -193,7 +193,8 @@ def _trained_in_words(trained: Labeler, choice: LabelerChoice, classes: int) -> 
         return f"{rules} · learned from how often pairs agree"
     if trained.training is None:
         few = len(trained.functions) < FEWEST_FUNCTIONS
-        reason = f"fewer than {FEWEST_FUNCTIONS} rules" if few else "no votes" if classes > 1 else "one class"
+        silent = "no three rules of which each two vote together" if choice.word == "triplets" else "no votes"
+        reason = f"fewer than {FEWEST_FUNCTIONS} rules" if few else silent if classes > 1 else "one class"
         return f"{rules} · equal weights: {reason}, so there is nothing to learn from"
     settled = trained.training.settled_after
     if settled is None:

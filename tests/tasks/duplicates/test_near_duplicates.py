@@ -151,6 +151,12 @@ def test_rows_that_differ_beyond_the_digits_are_one(run):
     assert pairs == {(f"s{at:05d}", f"s{400 + at:05d}") for at in range(20)}
 
 
+@pytest.mark.parametrize("values", [[[1, 2], [3]], [{"a": 1}, {"a": 2}], [[["a"]], [["b"]]], [b"\xff", b"\xfe"]])
+def test_rows_with_lists_structs_and_bytes_are_compared_whole(run, values):
+    _, pairs = pairs_in(table(odd=[*values, values[0], None]), Duplicates(), [2], ())
+    assert pairs == {("s00000", "s00002")}
+
+
 def test_sentences_that_are_lists_of_words_are_texts(run):
     words = [text.split() for text in texts(np.random.default_rng(6), 60)]
     words[50] = [*words[4], "indeed"]

@@ -59,6 +59,20 @@ def test_a_function_that_agrees_with_nobody_weighs_nothing():
     assert triplets(counts).weights[3] == pytest.approx(0.5)
 
 
+def test_rules_in_no_triplet_are_not_judged_by_rounding():
+    """Two rules name one class, two the other, and never both on one sample: every vote counts the same."""
+    heat = np.random.default_rng(0).random(500) * 4
+    votes = np.stack([np.where(heat > 2.2, 1, -1), np.where(heat > 2.6, 1, -1)], axis=1)
+    votes = np.concatenate([votes, np.stack([np.where(heat < low, 0, -1) for low in (1.8, 1.4)], axis=1)], axis=1)
+    counts = vote_counts(count_partition(table(votes.astype(np.int8)), 2), 2)
+    labeler = TRIPLETS.learn(counts, WeakLabelling())
+    assert (labeler.mu, labeler.weights.tolist()) == (None, [1.0] * 4)
+    beside = np.where(heat[:, None] < 1, 0, [[-1, -1, -1]])  # three more that vote together, and with none of the first
+    counts = vote_counts(count_partition(table(np.concatenate([votes[:, :2], beside], axis=1).astype(np.int8)), 2), 2)
+    labels = weak_labels(table(np.array([[1, 1, -1, -1, -1]], dtype=np.int8)), triplets(counts), 2, default=0)
+    assert labels["undecided"].to_pylist() == [True]
+
+
 def test_of_one_class_there_is_nothing_to_learn():
     counts = vote_counts(count_partition(table(np.zeros((9, 4), dtype=np.int8)), 1), 1)
     assert TRIPLETS.learn(counts, WeakLabelling()).weights.tolist() == [1.0] * 4
