@@ -116,6 +116,12 @@ def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:
     return pa.array([None if code is None else classes.get(code, str(code)) for code in codes.to_pylist()], pa.string())
 
 
+ORDERED_BY = {
+    "bound": "its lower end",
+    "confidence": "that confidence",
+    "entropy": "how little the votes are divided (their entropy)",
+    "learned": "a score of how likely the label is right, learned from true classes of other samples",
+}
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
@@ -159,17 +165,20 @@ def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str
     }
     made = [(stage.title, out["kind"], out["digest"]) for stage in record.stages for out in stage.outputs.values()]
     sets = [(f"D{number}", *_accuracy(folder.dataset(number))) for number in range(1, last + 1)]
-    flat = flat_settings(record.settings).items()
+    set_up = record.settings
+    flat = flat_settings(set_up).items()
     settings = [(name, json.dumps(value, ensure_ascii=False)) for name, value in flat if value is not None]
     columns = [(each.name, each.type, ABOUT.get(each.name, "a column of the samples")) for each in folder.whole.schema]
     card = filled(
         "curated.md",
         title=escaped_markdown(title),
-        description=escaped_markdown(record.settings.get("description") or "") or "A data set that is hard on purpose.",
+        description=escaped_markdown(set_up.get("description") or "") or "A data set that is hard on purpose.",
         samples=folder.sizes[-1] if folder.sizes else 0,
         last=last,
         licence=escaped_markdown(licence),
         labeler=escaped_markdown(labeler),
+        pruned="all were kept" if set_up.get("pruning") is None else "those that depend on each other were pruned",
+        score=ORDERED_BY[(set_up.get("ordering") or {}).get("by", "bound")],
         verdict=verdict,
         sets=markdown_table(("data set", "samples", "weak labels that are right", "of n with known class"), sets),
         columns=markdown_table(("column", "type", "what it is"), columns),
@@ -324,7 +333,7 @@ _TYPES = (
     (pa.types.is_floating, "Float"),
     (pa.types.is_decimal, "Float"),
     (pa.types.is_date, "Date"),
-    (pa.types.is_struct, "ImageObject"),
+    (PICTURE.equals, "ImageObject"),
     (pa.types.is_timestamp, "DateTime"),
 )
 CITE_AS = "S. Pugh et al., Curating Naturally Adversarial Datasets for Trustworthy AI in Healthcare"

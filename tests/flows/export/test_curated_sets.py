@@ -166,8 +166,18 @@ def test_the_data_card_says_what_it_is_and_lets_nothing_break_out(finished: tupl
     assert "| D4 | 40 | 50.0% | 30 |" in body
     assert run.id in body
     assert all(stage.outputs["result"]["digest"] in body for stage in run.record.stages if stage.title == "order")
+    assert "all were kept" in body and "ordered by its lower end" in body
     assert "<script>" not in body
     assert "\nlicense: mine" not in card
+
+
+def test_the_data_card_says_what_was_pruned_and_what_orders(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    run.record.settings |= {"pruning": {"correlation": 0.5}, "ordering": {"by": "entropy"}}
+    export_run(store, run.record, tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "those that depend on each other were pruned" in card
+    assert "ordered by how little the votes are divided (their entropy)" in card
 
 
 # Beside what the lock has; mlcroissant wants pandas' stubs, which would change what mypy says of all of our code.
