@@ -4,6 +4,7 @@ of files and of the folders they lie in, an index of each file, and the rows of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -250,6 +251,9 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     """The sentence for a setting that names a column which is not there."""
     close = nearest(column, names)
     hint = f" Did you mean {close}?" if close else ""
+    between = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    if between is not None:
+        hint = f" If that parts its cells, write `delimiter: {json.dumps(between)}`."
     listed = first_named([name[:60] for name in names], 20)
     message = f"{file} has no column {column!r}, which `{setting}` names; it has {listed}.{hint}"
     return SettingError(message, setting, column)

@@ -283,7 +283,8 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         schema = _widest(_line_schemas(data, starts))
     if not len(schema):
-        raise InputError(nothing)
+        mixed = _mixed_field(next(lines_between(data, starts)))
+        raise InputError(nothing if mixed is None else f"{file.name} has values of several types in field {mixed!r}.")
     require_columns(schema.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
     types = {}
@@ -298,6 +299,16 @@ def _line_schemas(data: bytes, starts: NDArray[np.int64]) -> Iterator[pa.Schema]
     for line in lines_between(data, starts):
         with contextlib.suppress(pa.ArrowInvalid):
             yield pyarrow.json.read_json(pa.BufferReader(line)).schema
+
+
+def _mixed_field(line: bytes) -> str | None:
+    """The first field of an object that no column can hold: a list of values of several types.
+
+    >>> _mixed_field(b'{"id": 1, "seen": {"at": [1, "two"]}}')
+    'seen'
+    """
+    alone = ((name, json.dumps({name: value}).encode()) for name, value in json.loads(line).items())
+    return next((name for name, field in alone if not list(_line_schemas(field, np.array([0])))), None)
 
 
 def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:

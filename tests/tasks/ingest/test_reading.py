@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.data.schemas import Rejects, Samples
+from assay.infra.errors import InputError
 
 Reader = Callable[..., Any]
 
@@ -138,6 +140,21 @@ def test_another_delimiter_and_another_order_of_columns(read: Reader, tmp_path: 
     write_csv(tmp_path / "b.csv", "n;id\n2;b\n")
     result = read(csv=["a.csv", "b.csv"], id="id", classes=["n", "y"], delimiter=";")
     assert result.samples.to_pylist() == [{"id": "a", "gold": None, "n": 1}, {"id": "b", "gold": None, "n": 2}]
+
+
+@pytest.mark.parametrize(("mark", "written"), [(";", '";"'), ("\t", r'"\t"')])
+def test_cells_that_another_sign_parts_are_one_column_and_the_sign_is_named(
+    read: Reader, tmp_path: Path, mark: str, written: str
+) -> None:
+    write_csv(tmp_path / "a.csv", f"id{mark}n\na{mark}1\n")
+    with pytest.raises(InputError, match=re.escape(f"write `delimiter: {written}`")):
+        read(csv="a.csv", id="id", classes=["n", "y"])
+
+
+def test_a_field_with_values_of_several_types_is_named(read: Reader, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "seen": {"at": [1, "two"]}}\n' * 3)
+    with pytest.raises(InputError, match="a.jsonl has values of several types in field 'seen'"):
+        read(jsonl="a.jsonl", id="id", classes=["n", "y"])
 
 
 JSON_LINES = [
