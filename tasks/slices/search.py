@@ -93,16 +93,23 @@ def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
 
 
 def _quarters(numbers: np.ndarray) -> list[str | None]:
-    """The quarter of each number, named by its ends; equal numbers are never parted."""
+    """The quarter of each number, named by its ends, with as many digits as tell them apart; equal numbers are never
+    parted.
+
+    >>> _quarters(np.arange(1_700_000_000.0, 1_700_000_040.0))[0]
+    '1700000000 to 1700000009'
+    """
     known = np.isfinite(numbers)
     cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
     places = np.searchsorted(cuts, numbers)  # a number at a cut belongs below it
-    names = [_range(numbers[known & (places == place)]) for place in range(len(cuts) + 1)]
+    quarters = [numbers[known & (places == place)] for place in range(len(cuts) + 1)]
+    named = ([_range(quarter, digits) for quarter in quarters] for digits in (6, 10, 17))
+    names = next(names for names in named if len(set(names)) == len(names))
     return [names[place] if there else None for place, there in zip(places.tolist(), known.tolist(), strict=True)]
 
 
-def _range(numbers: Sequence[float] | np.ndarray) -> str:
-    return f"{np.min(numbers):g} to {np.max(numbers):g}" if len(numbers) else ""
+def _range(numbers: Sequence[float] | np.ndarray, digits: int) -> str:
+    return f"{np.min(numbers):.{digits}g} to {np.max(numbers):.{digits}g}" if len(numbers) else ""
 
 
 FEWEST = 20
@@ -294,7 +301,7 @@ def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significa
     return findings
 
 
-@stage(version=2, title="slices", draws=True)
+@stage(version=3, title="slices", draws=True)
 def measure_slices(
     samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
 ) -> Artifact[Findings]:
