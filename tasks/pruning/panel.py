@@ -196,5 +196,5 @@ def prune_labeling_functions(votes: Artifact[Votes], classes: Artifact[Classes],
 
 def _in_words(table: pa.Table, settings: Pruning) -> str:
     kept, constant = (sum(table[name].to_pylist()) for name in ("kept", "constant"))
-    always = f" · {constant} always say the same" if constant else ""
+    always = f" · {constant} always {'says' if constant == 1 else 'say'} the same" if constant else ""
     return f"{kept} of {table.num_rows} rules kept (δ = {settings.correlation:g}){always}"

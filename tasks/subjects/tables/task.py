@@ -35,6 +35,7 @@ from assay.infra.stages.partitions import (
 )
 from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.class_scores import ClassCounts, above_constant
 from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings, recall_findings
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -103,7 +104,7 @@ def train_subject(
     columns = ["id", "target", "fold", *map(feature_column, features)]
     models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
     card = _card_of_trained(subject, models, names, labelled)
-    line = f"logistic · {len(features)} features, {rows.rows} {subject.settings.train_on} labels"
+    line = f"logistic · {plural(len(features), 'feature')}, {rows.rows} {subject.settings.train_on} labels"
     sampled = "" if rows.rows == labelled else f" drawn from {labelled}"
     say(f"{line}{sampled}, {subject.settings.folds} folds" + ("" if card["converged"] else " · not converged"))
     return write_files(written_card(card) | models.to_files(), into=SubjectFiles)

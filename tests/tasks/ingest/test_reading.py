@@ -153,7 +153,7 @@ def test_cells_that_another_sign_parts_are_one_column_and_the_sign_is_named(
 
 def test_a_field_with_values_of_several_types_is_named(read: Reader, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "seen": {"at": [1, "two"]}}\n' * 3)
-    with pytest.raises(InputError, match="a.jsonl has values of several types in field 'seen'"):
+    with pytest.raises(InputError, match=r"a\.jsonl has values of several types in field 'seen'"):
         read(jsonl="a.jsonl", id="id", classes=["n", "y"])
 
 
