@@ -24,7 +24,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, Un
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
-from assay.infra.errors import AssayError, InputError, error_text, suggestion
+from assay.infra.errors import AssayError, InputError, error_text, faults_in_words, suggestion
 from assay.infra.settings import Settings, documented_fields
 from assay.infra.user_code.references import CodeReference, refer_to_code
 
@@ -175,6 +175,19 @@ def plugin_title(origin: Origin) -> str:
     """The plug-in as a sentence begins with it."""
     by = f" of {origin.package} {origin.version}".rstrip() if origin.package else ""
     return f'The plug-in "{origin.name}"{by}'
+
+
+@contextmanager
+def plugin_faults(settings: object, word: str, masked: bool = False) -> Iterator[None]:
+    """Within the block, what the plug-in of that word raises is told with its name and line; `masked` without its
+    words, which may quote the data."""
+    origin = settings.plugin_origins.get(word) if isinstance(settings, FromPlugins) else None
+    if origin is None:
+        yield
+        return
+    title, code = plugin_title(origin), origin.reference
+    with faults_in_words(lambda fault: f"{title} raised {code.raised(fault, masked)}.", masked):
+        yield
 
 
 def object_identity(origin: Origin) -> tuple[str, str, bool]:

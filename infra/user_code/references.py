@@ -385,7 +385,7 @@ class CodeReference:
 
     def raised(self, fault: BaseException, masked: bool = False) -> str:
         """What was raised, and in which line; `masked` without its words, which may quote the data it was given."""
-        words = "" if masked else f": {fault}"
+        words = "" if masked or not str(fault) else f": {fault}"
         return f"{type(fault).__name__}{words}{self.line_of(fault)}"
 
     def line_of(self, fault: BaseException) -> str:

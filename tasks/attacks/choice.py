@@ -104,12 +104,15 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
 
     def attack(self, settings: A, batch: Batch, perturb: Perturb | None) -> Ledger:
         """The batch under attack, by the function or by a generator that was trained."""
+        from assay.tasks.attacks.batch import Ledger, perturbed
+
         if self.run is not None:
-            return self.run(settings, batch)
+            ledger: object = self.run(settings, batch)
+            if isinstance(ledger, Ledger):
+                return ledger
+            raise InputError(f"The attack {self.word} returns a {type(ledger).__name__}: an attack returns its Ledger.")
         if perturb is None:
             raise RunError(f"The attack {settings.called} needs a trained generator and was handed none.")
-        from assay.tasks.attacks.batch import perturbed
-
         return perturbed(perturb, batch)
 
     @property
@@ -269,7 +272,7 @@ def _image_faults(choice: AnyImageAttackChoice, norm: Norm, eps: float, *, multi
     import torch
 
     from assay.infra.stages.exact import Seeds
-    from assay.tasks.attacks.batch import Draws, Ledger, pose
+    from assay.tasks.attacks.batch import Draws, pose
     from assay.tasks.subjects.images.dataset import LabelledImages
     from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
 
@@ -287,15 +290,13 @@ def _image_faults(choice: AnyImageAttackChoice, norm: Norm, eps: float, *, multi
     def attacked(rows: slice) -> tuple[Tensor, ...]:
         """The images, the steps, the queries, and whether each is a success, of some of the samples."""
         batch = pose(settings, model, images[rows].clone(), truth[rows], eps, Draws(seeds, ids[rows]))
-        ledger: object = choice.attack(settings, batch, perturb)
-        if not isinstance(ledger, Ledger):
-            raise InputError(f"it returns a {type(ledger).__name__}: an attack returns its Ledger.")
+        ledger = choice.attack(settings, batch, perturb)
         if not batch.images.equal(images[rows]):
             raise InputError("it changes the images that it is handed: work on a copy.")
         return ledger.result()
 
     whole = attacked(slice(None))
-    if sentences := _bounds(whole, images, norm, eps):
+    if sentences := broken_bounds(whole, images, norm, eps):
         return sentences
     now, success = answers(model, whole[0]), whole[3]
     changed = (now != truth).any(dim=1) if multilabel else now != truth
@@ -321,7 +322,8 @@ def _short_settings(choice: AnyImageAttackChoice, norm: Norm, eps: float) -> Ima
     return settings
 
 
-def _bounds(result: Sequence[Tensor], images: Tensor, norm: Norm, eps: float) -> list[str]:
+def broken_bounds(result: Sequence[Tensor], images: Tensor, norm: Norm, eps: float) -> list[str]:
+    """What in the result of an attack on images is not as wide, as near or as long as it has to be, a sentence each."""
     from assay.tasks.attacks.batch import distances
 
     attacked, *columns = result
@@ -336,7 +338,7 @@ def _bounds(result: Sequence[Tensor], images: Tensor, norm: Norm, eps: float) ->
     if not attacked.isfinite().all() or attacked.min() < 0 or attacked.max() > 1:
         sentences.append("pixels leave [0, 1]: clip them (`batch.ball.clip`).")
     moved = float(distances(norm, attacked.double() - images.double()).max())
-    if moved > eps:
+    if moved > (eps if norm != "patch" else max(eps, 1 / images[0, 0].numel())):  # a patch is one pixel at least
         what = "a pixel moves" if norm == "linf" else "an image moves"
         sentences.append(f"{what} by {moved:.3g}, farther than ε: clip images to the ball (`batch.ball.clip`).")
     return sentences

@@ -24,7 +24,9 @@ from assay.data.schemas import AdversarialImages, Attacked
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import FromPlugins, plugin_faults
 from assay.tasks.attacks.batch import Draws, Perturb, pose, require_numbers
+from assay.tasks.attacks.choice import broken_bounds
 from assay.tasks.attacks.settings import COUNTED, ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding
@@ -79,10 +81,13 @@ def run_attack(
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)
         return AttackResult(images, nothing, nothing, nothing.bool())
-    batch = pose(settings, model, images, targets, eps, draws)
+    is_plugin = isinstance(settings, FromPlugins)
+    batch = pose(settings, model, images.clone() if is_plugin else images, targets, eps, draws)
     ledger = batch.ledger(steps=0) if eps == 0 else IMAGE_ATTACKS.of(settings).attack(settings, batch, perturb)
-    require_numbers(model, ledger.images, draws)
-    attacked, steps, queries, success = (column.cpu() for column in ledger.result())
+    attacked, steps, queries, success = result = [column.cpu() for column in ledger.result()]
+    if eps > 0 and is_plugin and (sentences := broken_bounds(result, images, settings.norm, eps)):
+        raise InputError(f"At {eps_name(eps, settings.norm)} of the attack {settings.called}: {' '.join(sentences)}")
+    require_numbers(model, attacked, draws)
     return AttackResult(attacked, steps, queries, success, ledger.fell_to)
 
 
@@ -151,7 +156,8 @@ class AttackJob:
         if self.generators is not None and learned is not None and eps > 0:
             perturb = learned.load(self.generators[eps_name(eps)], model.device, model.block)
         carry_out = partial(run_attack, self.attack, model, images, targets, eps, perturb=perturb)
-        return deterministically(partial(carry_out, Draws(self.seeds, targeted.ids)), model.device)
+        with plugin_faults(self.attack, IMAGE_ATTACKS.of(self.attack).word, self.subject.masked):
+            return deterministically(partial(carry_out, Draws(self.seeds, targeted.ids)), model.device)
 
     def grid(self) -> list[float]:
         """Every ε of the attack in rising order, the clean point first."""

@@ -20,6 +20,7 @@ from importlib import resources
 from itertools import product
 from typing import TYPE_CHECKING, Literal, cast
 
+from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import Named, tried
 
@@ -179,8 +180,11 @@ def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws
     No frame of an image depends on the other images. The clean frame is a copy of the image, not an interpolation.
     """
     at = constants(corruption.levels, severity, *images.shape[-2:])
-    perturbed = corruption.make(at, images, draws, strengths(corruption.kind, frames))
+    perturbed = corruption.make(at, images.clone(), draws, strengths(corruption.kind, frames))
+    _require_frames(perturbed, images, frames, corruption.word)
     perturbed[clean_frame(corruption.kind, frames)] = images
+    if len(images) and not bool((perturbed.min() >= 0) & (perturbed.max() <= 1)):  # nor is what is no number
+        raise InputError(f"The perturbation {corruption.word} makes pixels that leave [0, 1]: clamp the frames.")
     return perturbed
 
 
@@ -199,6 +203,16 @@ _CLEAN = 0.02
 """How far a pixel may move at a strength of 0, where the sequence has the image itself in its place."""
 
 
+def _require_frames(made: object, images: Tensor, frames: int, word: str) -> None:
+    """Raises unless this is a tensor with as many frames of the images."""
+    import torch
+
+    expected = [frames, *images.shape]
+    if not isinstance(made, torch.Tensor) or list(made.shape) != expected or made.dtype != images.dtype:
+        what = f"{made.dtype} {list(made.shape)}" if isinstance(made, torch.Tensor) else type(made).__name__
+        raise InputError(f"The perturbation {word} makes {what}: a frame per strength, {images.dtype} {expected}.")
+
+
 def _faults(corruption: Corruption, severity: int, height: int, width: int, channels: int) -> list[str]:
     import torch
 
@@ -207,19 +221,14 @@ def _faults(corruption: Corruption, severity: int, height: int, width: int, chan
     images = practice_images(_SAMPLES, height, width, channels)
     given, shares = images.clone(), strengths(corruption.kind, _FRAMES)
     at = constants(corruption.levels, severity, height, width)
-    raw: object = corruption.make(at, images, _draws(range(_SAMPLES)), shares)
-    expected = [_FRAMES, *images.shape]
-    if not isinstance(raw, torch.Tensor) or list(raw.shape) != expected or raw.dtype != images.dtype:
-        what = f"{raw.dtype} {list(raw.shape)}" if isinstance(raw, torch.Tensor) else type(raw).__name__
-        return [f"it makes {what}: a frame per strength, {images.dtype} {expected}."]
+    raw = corruption.make(at, images, _draws(range(_SAMPLES)), shares)
+    _require_frames(raw, images, _FRAMES, corruption.word)
     if not torch.equal(images, given):
         return ["it changes the images that it is handed: work on a copy."]
     clean = clean_frame(corruption.kind, _FRAMES)
     perturbed = sequence(corruption, severity, images, _draws(range(_SAMPLES)), _FRAMES)
     moved = float((raw[clean] - images).abs().max()) if corruption.kind != "noise" else 0.0
     faults = []
-    if not torch.isfinite(perturbed).all() or perturbed.min() < 0 or perturbed.max() > 1:
-        faults.append("pixels leave [0, 1]: clamp the frames.")
     if not moved <= _CLEAN:
         faults.append(f"at a strength of 0 a pixel moves by {moved:.3g}: nothing may happen there.")
     if torch.equal(perturbed, images.expand_as(perturbed)):

@@ -32,6 +32,7 @@ from assay.infra.stages.partitions import collect, columns_in, map_partitions, r
 from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.corruptions.camera import Draws
 from assay.tasks.corruptions.choice import Corruption, sequence, strongest_frames
 from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_findings
@@ -98,7 +99,8 @@ def answers_to_frames(
         kept = torch.from_numpy(np.flatnonzero(shown[rows])).to(device)
         for corruption in (CORRUPTIONS.named(word, settings) for word in settings.perturbations):
             for severity in settings.severities:
-                frames = sequence(corruption, severity, images, draws, settings.frames)
+                with plugin_faults(settings, corruption.word):
+                    frames = sequence(corruption, severity, images, draws, settings.frames)
                 answers = {
                     name: answer(model, frames, ids[rows], corruption.word, severity) for name, model in models.items()
                 }

@@ -229,8 +229,9 @@ def require_same_samples(predictions: pa.Table, samples: pa.Table, name: str) ->
 
 def as_numbers(output: object, who: str, expected: str) -> npt.NDArray[np.float64]:
     """What a model returned as numbers, or the sentence for what is none."""
+    detach = getattr(output, "detach", None)  # a tensor, perhaps with a gradient or on a GPU
     try:
-        return np.asarray(output, dtype=np.float64)
+        return np.asarray(output if detach is None else detach().cpu(), dtype=np.float64)
     except (TypeError, ValueError) as fault:
         raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
 

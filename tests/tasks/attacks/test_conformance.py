@@ -109,7 +109,7 @@ def test_one_that_keeps_it_all_passes():
         (in_place, "changes the images that it is handed: work on a copy"),
         (boasting, "claims a success on an image that the network still gets right"),
         (raising, "it raised KeyError: 'sox'"),
-        (lambda settings, batch: batch.images, "it returns a Tensor: an attack returns its Ledger"),
+        (lambda settings, batch: batch.images, "The attack nudge returns a Tensor: an attack returns its Ledger"),
     ],
 )
 def test_what_an_attack_breaks_is_said(run, said):

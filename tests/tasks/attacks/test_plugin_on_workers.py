@@ -10,6 +10,7 @@ import torch
 from pydantic import TypeAdapter
 from tiny_subjects import SUBJECT, tiny_classes, tiny_files, tiny_samples
 
+from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.infra.user_code.choices import check_plugin
 from assay.tasks.attacks.red_flags import flags_of_attacks
@@ -93,3 +94,23 @@ def test_it_is_measured_and_flagged_like_ours(run, waves):
 def test_an_author_can_try_it(waves, tmp_path):
     waves()
     assert check_plugin(ATTACKS.with_plugins(tmp_path, ["waves.py:WAVES"]).named("waves")) == []
+
+
+STEP = "    x = batch.ball.clip(batch.images + batch.eps * wave(batch.images.shape[-1], settings.periods))"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("    x = (batch.images + 3 * batch.eps).clamp(0, 1)", "At eps=0.1 of the attack waves: a pixel moves by 0.3"),
+        ("    x = batch.images.add_(1).clamp_(0, 1)", "At eps=0.1 of the attack waves: a pixel moves by "),
+        ("    x = batch.images * float('nan')", r"waves: pixels leave \[0, 1\]"),
+        ("    return batch.images", "The attack waves returns a Tensor"),
+        ("    raise ValueError('no luck')", r'The plug-in "waves.py:WAVES" raised ValueError: no luck \(line 19\)'),
+    ],
+)
+def test_what_is_no_attack_at_its_eps_ends_its_branch_and_is_named(run, waves, tmp_path, step, said):
+    assert STEP in WAVES
+    (tmp_path / "waves.py").write_text(WAVES.replace(STEP, step))
+    with pytest.raises(InputError, match=said):
+        attack_subject(tiny_samples([30]), tiny_classes(), tiny_files(), SUBJECT, waves(), "tiny")

@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import check_plugin
-from assay.tasks.corruptions.choice import Corruption, Levels, each, shares
+from assay.tasks.corruptions.camera import Draws
+from assay.tasks.corruptions.choice import Corruption, Levels, each, sequence, shares
 from assay.tasks.corruptions.table import LISTED
 
 torch.set_num_threads(1)
@@ -53,11 +56,11 @@ def test_one_that_keeps_it_all_passes():
     ("changed", "said"),
     [
         ({"make": unseeded}, "At severity 1, on images of 32×32 with 3 channels, the same draws give other frames"),
-        ({"make": over_the_top}, r"pixels leave \[0, 1\]"),
+        ({"make": over_the_top}, r"The perturbation fade makes pixels that leave \[0, 1\]"),
         ({"make": of_the_others}, "the frames of an image depend on the other images"),
         ({"make": from_the_start}, r"at a strength of 0 a pixel moves by 0\.\d+: nothing may happen there"),
         ({"make": in_place}, "changes the images that it is handed"),
-        ({"make": lambda at, images, draws, strengths: images}, r"it makes torch.float32 \[4, 3, 32, 32\]: a fr"),
+        ({"make": lambda at, images, draws, strengths: images}, r"fade makes torch.float32 \[4, 3, 32, 32\]: a fr"),
         ({"make": lambda at, images, draws, strengths: each(images, strengths, lambda _: images)}, "no frame differs"),
         ({"make": lambda at, images, draws, strengths: at["fog"]}, "it raised KeyError: 'fog'"),
         ({"levels": Levels(("share",), ((0.1,),) * 4, ((0.1,),) * 5)}, "five rows of share for each of the two sizes"),
@@ -66,3 +69,28 @@ def test_one_that_keeps_it_all_passes():
 def test_what_a_perturbation_breaks_is_said(changed, said):
     sentence = " ".join(check_plugin(replace(FADE, **changed)))
     assert re.search(said, sentence), sentence
+
+
+def frames_of(make, images):
+    draws = Draws(Seeds(0, "corrupt_subjects"), ["a", "b"])
+    return sequence(replace(FADE, make=make), 3, images, draws, 3)
+
+
+def test_one_that_works_in_place_changes_nothing_for_those_after_it():
+    images = torch.full((2, 1, 8, 8), 0.5)
+    frames = frames_of(in_place, images)
+    assert torch.equal(images, torch.full((2, 1, 8, 8), 0.5))
+    assert torch.equal(frames[0], images)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (over_the_top, r"The perturbation fade makes pixels that leave \[0, 1\]"),
+        (lambda at, images, draws, strengths: each(images, strengths, lambda _: images * torch.nan), "that leave"),
+        (lambda at, images, draws, strengths: images[None], r"fade makes torch.float32 \[1, 2, 1, 8, 8\]"),
+    ],
+)
+def test_a_run_too_refuses_frames_that_are_none(make, said):
+    with pytest.raises(InputError, match=said):
+        frames_of(make, torch.full((2, 1, 8, 8), 0.9))
