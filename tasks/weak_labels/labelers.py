@@ -425,17 +425,25 @@ def _check_learning(
     pairs = VoteCounts.of_matrix(names, classes, len(votes), hot.T @ hot)
     counts = replace(pairs, patterns=VotePatterns.of(votes))
     first, second = (learn(counts, _Brief()) for _ in range(2))
-    if first.functions != names or first.weights.shape != (FUNCTIONS,) or not np.isfinite(first.weights).all():
-        raise InputError(
-            f"The labeler {choice.word} learned the weights {first.weights.tolist()} of {', '.join(first.functions)}, "
-            f"expected a finite weight for each of {', '.join(names)}."
-        )
-    if first.mu is not None and (first.mu.shape != (FUNCTIONS, classes, classes) or not (first.mu > 0).all()):
-        raise InputError(
-            f"The labeler {choice.word} learned μ of the shape {list(first.mu.shape)}, expected positive numbers of "
-            f"the shape {[FUNCTIONS, classes, classes]}: P(a function votes y | the class is z)."
-        )
+    require_learned(choice, first, counts)
     if not np.array_equal(first.weights, second.weights) or (
         first.mu is not None and (second.mu is None or not np.array_equal(first.mu, second.mu))
     ):
         raise InputError(f"The labeler {choice.word} learns other weights from the same votes when it learns again.")
+
+
+def require_learned(choice: LabelerChoice, learned: object, counts: VoteCounts) -> None:
+    """Raises unless this is a labeler with a finite weight for each function, and what μ it has is positive."""
+    if not isinstance(learned, Labeler):
+        raise InputError(f"The labeler {choice.word} learned a {type(learned).__name__}, expected a Labeler.")
+    names, m, k = counts.functions, len(counts.functions), counts.classes
+    if learned.functions != names or learned.weights.shape != (m,) or not np.isfinite(learned.weights).all():
+        raise InputError(
+            f"The labeler {choice.word} learned the weights {learned.weights.tolist()} of "
+            f"{', '.join(learned.functions)}, expected a finite weight for each of {', '.join(names)}."
+        )
+    if learned.mu is not None and (learned.mu.shape != (m, k, k) or not (learned.mu > 0).all()):
+        raise InputError(
+            f"The labeler {choice.word} learned μ of the shape {list(learned.mu.shape)}, expected positive numbers of "
+            f"the shape {[m, k, k]}: P(a function votes y | the class is z)."
+        )

@@ -15,6 +15,7 @@ from assay.infra.stages.partitions import Columns, Reuse, Tallied, collect, map_
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.vote_counts import (
@@ -37,6 +38,7 @@ from assay.tasks.weak_labels.labelers import (
     labeler_from,
     labels_by,
     majority,
+    require_learned,
     weak_labels,
 )
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
@@ -114,7 +116,11 @@ def train_on_counts(counts: VoteCounts, settings: WeakLabelling, labeler: str) -
     """What the labeler of that word learns from counts of votes."""
     choice = LABELERS.named(labeler, settings)
     assert choice.learn is not None
-    return choice.learn(counts, settings)
+    with plugin_faults(settings, labeler):
+        learned = choice.learn(counts, settings)
+    if labeler not in LABELERS.words:
+        require_learned(choice, learned, counts)
+    return learned
 
 
 @stage(version=1, title="weak labels")
@@ -143,7 +149,8 @@ def label_probabilistically(
 def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: int, settings: WeakLabelling) -> Tallied:
     """One partition's weak labels, with the number of undecided samples as a tally."""
     if labeler.by:
-        labels = labels_by(LABELERS.named(labeler.by, settings), votes, labeler.functions, classes, default)
+        with plugin_faults(settings, labeler.by):
+            labels = labels_by(LABELERS.named(labeler.by, settings), votes, labeler.functions, classes, default)
     else:
         labels = weak_labels(votes, labeler, classes, default)
     return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
@@ -191,6 +198,8 @@ def _trained_in_words(trained: Labeler, choice: LabelerChoice, classes: int) -> 
         return rules
     if trained.training is None and trained.mu is not None:
         return f"{rules} · learned from how often pairs agree"
+    if trained.training is None and set(trained.weights.tolist()) != {1.0}:
+        return f"{rules} · weights learned from votes"
     if trained.training is None:
         few = len(trained.functions) < FEWEST_FUNCTIONS
         silent = "no three rules of which each two vote together" if choice.word == "triplets" else "no votes"

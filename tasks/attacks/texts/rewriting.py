@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from assay.data.schemas import AttackedTexts
 from assay.infra.errors import InputError
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to
@@ -127,7 +128,8 @@ def rewrite_rows(
         predicted, asking, new = int(answered_classes(own)), Asking(model, names), text
         wrong = (gold is not None and gold >= 0 and gold != predicted) or predicted >= classes
         if not wrong:
-            new = choice.rewrite(text, predicted, asking, attack, seeds.generator(sample))
+            with plugin_faults(attack, choice.word, subject.masked):
+                new = choice.rewrite(text, predicted, asking, attack, seeds.generator(sample))
             if not isinstance(new, str):
                 raise InputError(f"The attack {choice.word} made a {type(new).__name__} of a text, expected a text.")
         changes = tuple(changed_stretches(text, new))

@@ -126,20 +126,25 @@ def _checked_explanation(choice: ExplainerChoice, text: str) -> Explanation:
     subject = _Subject()
     document = read_document(text, subject)
     explanation = choice.explain(subject, document, 1, _Brief(), np.random.default_rng(0))
-    if not isinstance(explanation, Explanation):
-        raise InputError(f"The explainer {choice.word} gave {type(explanation).__name__}, expected an Explanation.")
-    if len(explanation.words) > TOP or len(set(explanation.words)) < len(explanation.words):
-        raise InputError(
-            f"The explainer {choice.word} gave {len(explanation.words)} words, expected at most {TOP}, each once."
-        )
-    if len(explanation.importance) != len(explanation.words) or not np.isfinite(explanation.importance).all():
-        raise InputError(
-            f"The explainer {choice.word} gave {len(explanation.importance)} numbers for {len(explanation.words)} "
-            "words, expected a finite one for each."
-        )
+    require_explanation(choice, explanation, TOP)
     strange = [word.text for word in explanation.words if word not in document.words]
     if strange:
         raise InputError(f"The explainer {choice.word} named {strange[0]!r}, which is no word of the document.")
     if list(np.abs(explanation.importance)) != sorted(np.abs(explanation.importance), reverse=True):
         raise InputError(f"The explainer {choice.word} gave its words in no order: the largest importance comes first.")
     return explanation
+
+
+def require_explanation(choice: ExplainerChoice, explanation: object, top: int) -> None:
+    """Raises unless these are at most so many words, each once, with a finite importance each."""
+    if not isinstance(explanation, Explanation):
+        raise InputError(f"The explainer {choice.word} gave {type(explanation).__name__}, expected an Explanation.")
+    if len(explanation.words) > top or len(set(explanation.words)) < len(explanation.words):
+        raise InputError(
+            f"The explainer {choice.word} gave {len(explanation.words)} words, expected at most {top}, each once."
+        )
+    if len(explanation.importance) != len(explanation.words) or not np.isfinite(explanation.importance).all():
+        raise InputError(
+            f"The explainer {choice.word} gave {len(explanation.importance)} numbers for {len(explanation.words)} "
+            "words, expected a finite one for each."
+        )

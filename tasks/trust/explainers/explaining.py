@@ -11,10 +11,12 @@ import pyarrow as pa
 from assay.data.schemas import Explanations, ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.subjects.holding_out import draw_evenly
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.model import TextModel, TokenModel, UnusableTextError
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
+from assay.tasks.trust.explainers.choice import require_explanation
 from assay.tasks.trust.explainers.documents import Explanation, read_document
 from assay.tasks.trust.explainers.table import EXPLAINERS, Explaining
 
@@ -61,7 +63,11 @@ def explain(
     document = read_document(text, model)
     if not document.words:
         return Explanation((), (), document.text_words, 0)
-    return EXPLAINERS.named(settings.explainer, settings).explain(model, document, target, settings, generator)
+    choice = EXPLAINERS.named(settings.explainer, settings)
+    explanation = choice.explain(model, document, target, settings, generator)
+    if choice.word not in EXPLAINERS.words:
+        require_explanation(choice, explanation, settings.top_words)
+    return explanation
 
 
 def require_explainable(model: TextModel, settings: Explaining) -> None:
@@ -106,7 +112,8 @@ def explain_rows(
     for row in rows.to_pylist():
         sample, generator = row["id"], seeds.generator(f"{row['id']}{again}")
         try:
-            explanations.append(explain(model, row["text"], row["predicted"], settings, generator))
+            with plugin_faults(settings, settings.explainer, subject.masked):
+                explanations.append(explain(model, row["text"], row["predicted"], settings, generator))
         except UnusableTextError as fault:
             raise InputError(f"{fault.reason} when words are dropped from the text of sample {sample!r}.") from fault
     return explanations_table(rows, explanations, settings)

@@ -13,7 +13,7 @@ from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice
 from assay.tasks.weak_labels.page import page
 from assay.tasks.weak_labels.table import LABELERS, WeakLabelling
-from assay.tasks.weak_labels.task import label_probabilistically, train_labeler
+from assay.tasks.weak_labels.task import _trained_in_words, label_probabilistically, train_labeler
 from tests.tasks.weak_labels.test_task import VOTES, given_classes, given_panel, given_votes
 
 CAUTIOUS = """
@@ -60,6 +60,44 @@ def test_its_source_is_in_the_key(run, settings, tmp_path):
     (tmp_path / "mine.py").write_text(CAUTIOUS.replace("+ 1.0", "+ 2.0"))
     changed = LABELERS.with_plugins(tmp_path, ["mine.py:CAUTIOUS"]).settings_with(WeakLabelling, "labelers")
     assert key(changed(labelers=("majority", "cautious"))) != key(settings)
+
+
+LEARNING = """
+import numpy as np
+from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice
+
+def learned(counts, options):
+    return WHAT
+
+LEARNING = LabelerChoice("learning", learn=learned)
+"""
+
+
+def trained_as(what, folder):
+    (folder / "learning.py").write_text(LEARNING.replace("WHAT", what))
+    settings = LABELERS.with_plugins(folder, ["learning.py:LEARNING"]).settings_with(WeakLabelling, "labelers")
+    options = settings(labelers=("learning",))
+    return train_labeler(given_votes([0, 90]), None, given_classes(), options, "learning", "all")
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("Labeler(counts.functions, np.full(len(counts.functions), np.nan))", "learned the weights .*nan.* expected"),
+        ("Labeler(counts.functions, np.ones(1))", "expected a finite weight for each of rule 0"),
+        ("None", "The labeler learning learned a NoneType, expected a Labeler"),
+        ("1 / 0", r'The plug-in "learning.py:LEARNING" raised ZeroDivisionError: division by zero \(line 6\)'),
+    ],
+)
+def test_what_one_learns_is_seen_to_be_weights_before_anything_is_labelled(run, tmp_path, what, said):
+    with pytest.raises(InputError, match=said):
+        trained_as(what, tmp_path)
+
+
+def test_weights_that_one_learned_are_not_called_equal_for_want_of_votes():
+    choice = LabelerChoice("learning", learn=lambda counts, options: Labeler(counts.functions, np.ones(1)))
+    learned = Labeler(("a", "b", "c"), np.array([1.0, 2.0, 3.0]))
+    assert _trained_in_words(learned, choice, 2) == "learning · 3 rules · weights learned from votes"
 
 
 @pytest.mark.parametrize("choice", list(LABELERS), ids=lambda choice: choice.word)

@@ -44,7 +44,7 @@ def rows_of(attack, rule, monkeypatch):
     monkeypatch.setattr(rewriting, "load_text_model", lambda *_: Reads(rule))
     gold = [int(rule(text)) for text in TEXTS]
     samples = pa.table({"id": list("abcd"), "text": TEXTS, "gold": pa.array(gold, pa.int16())})
-    subject = SimpleNamespace(settings=SimpleNamespace(text="text"), gives_chances=True)
+    subject = SimpleNamespace(settings=SimpleNamespace(text="text"), gives_chances=True, masked=False)
     options = {"subject": subject, "files": {}, "classes": 2, "seeds": Seeds(0, "attack"), "names": ("bad", "good")}
     return rewrite_rows(samples, attack=attack, **options)
 

@@ -123,7 +123,7 @@ def test_an_attack_that_swaps_no_words_makes_texts_and_is_told_what_the_subject_
     attack = TypeAdapter(ATTACKS.with_plugins(tmp_path, ["mine.py:SHOUT"]).union).validate_python("mine.py:SHOUT")
     monkeypatch.setattr(rewriting, "load_text_model", lambda *_: Loud())
     samples = pa.table({"id": ["a", "b", "c"], "text": ["so bad", "oh!", ""], "gold": [0, 0, None]})
-    subject = SimpleNamespace(settings=SimpleNamespace(text="text"), gives_chances=True)
+    subject = SimpleNamespace(settings=SimpleNamespace(text="text"), gives_chances=True, masked=False)
     options = {"attack": attack, "subject": subject, "files": {}, "classes": 2, "seeds": Seeds(0, "attack")}
     first, wrong, empty = rewrite_rows(samples, **options).to_pylist()
     assert (first["status"], first["attacked_text"], first["queries"]) == ("success", "SO BAD!", 1)

@@ -49,6 +49,13 @@ def test_one_that_looks_inside_is_refused_for_a_function(tmp_path: Path, black_b
         explain(black_box({}), "a good film", 1, wider(explainer="longest"), np.random.default_rng(0))
 
 
+def test_importance_that_is_no_number_is_refused_in_a_run_too(tmp_path: Path, black_box) -> None:
+    (tmp_path / "mine.py").write_text(LONGEST.replace("[len(word.text) for", "[np.nan for"))
+    wider = EXPLAINERS.with_plugins(tmp_path, ["mine.py:LONGEST"]).settings_with(Explaining, "explainer")
+    with pytest.raises(InputError, match="longest gave 3 numbers for 3 words, expected a finite one for each"):
+        explain(black_box({}), "a good film", 1, wider(explainer="longest"), np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("choice", list(EXPLAINERS), ids=lambda choice: choice.word)
 def test_ours_keep_what_is_relied_on(choice: ExplainerChoice) -> None:
     assert choice.conformance() == []
