@@ -79,6 +79,19 @@ def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
     return function
 
 
+def require_class_order(code: Asked, classes: Sequence[str]) -> None:
+    """Raises where a person's model says in `classes_`, as those of scikit-learn do, that its columns are the audit's
+    classes in another order: each would be read as another class."""
+    listed = getattr(code.load(), "classes_", ()) if isinstance(code, CodeReference) else ()
+    named = [str(name) for name in listed] if isinstance(listed, Sequence | np.ndarray) else []
+    if named != list(classes) and sorted(named) == sorted(classes):
+        raise InputError(
+            f'The columns of the model "{code.written}" are {", ".join(named)} (its `classes_`), and the audit reads '
+            f"{', '.join(classes)}: write `classes: [{', '.join(named)}]` under `source`, or name a function that puts "
+            "the columns in the audit's order."
+        )
+
+
 BLOCK, LISTED = 1024, 16
 """Samples that a model of tables sees at a time, and texts or sentences that a function sees."""
 

@@ -26,9 +26,10 @@ from assay.infra.stages.runs import current_run
 from assay.infra.stages.stage import Stage
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.parquet import read_part
-from assay.infra.user_code.references import UnknownSourceError, note_elsewhere
+from assay.infra.user_code.references import CodeReference, UnknownSourceError, note_elsewhere
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.kinds import asked_by
+from assay.tasks.subjects.own_models import require_class_order
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 Learned = TypeVar("Learned", bound="Artifact[Any] | tuple[Any, ...]")
@@ -53,6 +54,8 @@ def as_it_answers_now(
     Only a function or builder of the user's is asked, and only where the store would answer for it.
     """
     run, current, differed = current_run(), subject, ""
+    if isinstance(subject.code, CodeReference) and not isinstance(run.conductor, Plan):
+        require_class_order(subject.code, class_names(collect(classes, None)))
     for further in range(MOST_CHANGES):
         learned = learn(current)
         if subject.is_known_whole or isinstance(run.conductor, Plan):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
@@ -78,6 +79,11 @@ def test_equal_probabilities_go_to_the_lower_code() -> None:
     table = predictions_table(pa.chunked_array([["a", "b"]]), np.array([[0.4, 0.4, 0.2], [0.1, 0.2, 0.7]]))
     assert table["predicted"].to_pylist() == [0, 2]
     assert table["probabilities"].to_pylist() == [[0.4, 0.4, 0.2], [0.1, 0.2, 0.7]]
+
+
+def test_a_tensor_with_a_gradient_is_a_row_of_numbers_too() -> None:
+    answered = torch.tensor([[0.5, 0.25, 0.25]], requires_grad=True)
+    assert checked_probabilities(answered, ["a"], CLASSES, "The model").tolist() == [[0.5, 0.25, 0.25]]
 
 
 @pytest.mark.parametrize(

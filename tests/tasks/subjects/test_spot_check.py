@@ -295,3 +295,27 @@ def test_a_second_change_that_the_fixed_samples_do_not_show_is_found_by_those_of
     write(tmp_path, sure__txt="5")
     with make_run():
         assert night(tmp_path, model="m.py:predict")[1][-1] == 0.5
+
+
+ORDERED = """
+import numpy as np
+
+class Fitted:
+    classes_ = np.array(CLASSES)
+    def predict_proba(self, table):
+        return np.tile([0.25, 0.75], (len(table), 1))
+
+model = Fitted()
+"""
+
+
+def test_columns_that_a_model_names_in_another_order_are_not_read_as_the_audits(run, tmp_path):
+    write(tmp_path, **{"model.py": ORDERED.replace("CLASSES", "['high', 'low']")})
+    with pytest.raises(InputError, match=r"are high, low \(its `classes_`\), and the audit reads low, high: write"):
+        night(tmp_path, model="model.py:model")
+
+
+@pytest.mark.parametrize("listed", ["['low', 'high']", "[0, 1]", "['nein', 'ja']"])
+def test_columns_in_the_audits_order_or_under_other_names_are_read_as_they_come(run, tmp_path, listed):
+    write(tmp_path, **{"model.py": ORDERED.replace("CLASSES", listed)})
+    assert set(night(tmp_path, model="model.py:model")[1]) == {0.75}
