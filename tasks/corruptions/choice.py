@@ -183,8 +183,6 @@ def sequence(corruption: Corruption, severity: int, images: Tensor, draws: Draws
     perturbed = corruption.make(at, images.clone(), draws, strengths(corruption.kind, frames))
     _require_frames(perturbed, images, frames, corruption.word)
     perturbed[clean_frame(corruption.kind, frames)] = images
-    if len(images) and not bool((perturbed.min() >= 0) & (perturbed.max() <= 1)):  # nor is what is no number
-        raise InputError(f"The perturbation {corruption.word} makes pixels that leave [0, 1]: clamp the frames.")
     return perturbed
 
 
@@ -201,6 +199,12 @@ _SHAPES = ((32, 32, 3), (19, 33, 1))
 """Height, width and channels of the images that a perturbation is tried on."""
 _CLEAN = 0.02
 """How far a pixel may move at a strength of 0, where the sequence has the image itself in its place."""
+
+
+def require_bounds(frames: Tensor, word: str) -> None:
+    """Raises unless all pixels lie in [0, 1], which what is no number does not."""
+    if frames.numel() and not bool((frames.min() >= 0) & (frames.max() <= 1)):
+        raise InputError(f"The perturbation {word} makes pixels that leave [0, 1]: clamp the frames.")
 
 
 def _require_frames(made: object, images: Tensor, frames: int, word: str) -> None:
@@ -227,6 +231,7 @@ def _faults(corruption: Corruption, severity: int, height: int, width: int, chan
         return ["it changes the images that it is handed: work on a copy."]
     clean = clean_frame(corruption.kind, _FRAMES)
     perturbed = sequence(corruption, severity, images, _draws(range(_SAMPLES)), _FRAMES)
+    require_bounds(perturbed, corruption.word)
     moved = float((raw[clean] - images).abs().max()) if corruption.kind != "noise" else 0.0
     faults = []
     if not moved <= _CLEAN:

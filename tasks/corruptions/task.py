@@ -34,7 +34,7 @@ from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.corruptions.camera import Draws
-from assay.tasks.corruptions.choice import Corruption, sequence, strongest_frames
+from assay.tasks.corruptions.choice import Corruption, require_bounds, sequence, strongest_frames
 from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_findings
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
 from assay.tasks.corruptions.tallies import (
@@ -101,6 +101,8 @@ def answers_to_frames(
             for severity in settings.severities:
                 with plugin_faults(settings, corruption.word):
                     frames = sequence(corruption, severity, images, draws, settings.frames)
+                    if corruption.word not in CORRUPTIONS.words:
+                        require_bounds(frames, corruption.word)
                 answers = {
                     name: answer(model, frames, ids[rows], corruption.word, severity) for name, model in models.items()
                 }

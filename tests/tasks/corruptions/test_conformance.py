@@ -10,7 +10,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import check_plugin
 from assay.tasks.corruptions.camera import Draws
-from assay.tasks.corruptions.choice import Corruption, Levels, each, sequence, shares
+from assay.tasks.corruptions.choice import Corruption, Levels, each, require_bounds, sequence, shares
 from assay.tasks.corruptions.table import LISTED
 
 torch.set_num_threads(1)
@@ -73,7 +73,9 @@ def test_what_a_perturbation_breaks_is_said(changed, said):
 
 def frames_of(make, images):
     draws = Draws(Seeds(0, "corrupt_subjects"), ["a", "b"])
-    return sequence(replace(FADE, make=make), 3, images, draws, 3)
+    frames = sequence(replace(FADE, make=make), 3, images, draws, 3)
+    require_bounds(frames, FADE.word)  # as a run does of plug-ins
+    return frames
 
 
 def test_one_that_works_in_place_changes_nothing_for_those_after_it():
