@@ -65,15 +65,19 @@ def doubt_gold(ground: kind.Ground, settings: LabelErrors | None) -> DoubtedLabe
     data, predictions = ground.of(Data), predictions_of(ground)
     if settings is None or not predictions:
         return DoubtedLabels()
-    for name in came_trained(ground.pipeline):
-        current_run().notice(f"label_errors: {name} {IN_SAMPLE}.")
     audit = doubt_labels(data.samples, predictions, data.classes, settings)
+    for name in came_trained(ground.pipeline, audit.doubts):
+        current_run().notice(f"label_errors: {name} {IN_SAMPLE}.")
     return DoubtedLabels((audit.findings,), audit.doubts)
 
 
-def came_trained(pipeline: kind.AuditRequest) -> list[str]:
-    """The subjects of which nobody here knows what they learned from."""
-    return [each.name for each in pipeline.subjects if not kind_of(each).learns(each.named, each.train)]
+def came_trained(pipeline: kind.AuditRequest, doubts: Artifact[LabelDoubts]) -> list[str]:
+    """The subjects that doubt labels, and of which nobody here knows what they learned from."""
+    from assay.infra.stages.partitions import collect
+
+    trained = [each.name for each in pipeline.subjects if not kind_of(each).learns(each.named, each.train)]
+    asked = set(collect(doubts, ["subject"])["subject"].unique().to_pylist())
+    return [name for name in trained if name in asked]
 
 
 def label_error_clashes(pipeline: kind.Written) -> Iterator[kind.Clash]:
@@ -100,7 +104,7 @@ def label_errors_page(ground: kind.Ground, made: DoubtedLabels, findings: Findin
     settings = ground.pipeline.asked(LabelErrors)
     if made.doubts is not None and settings is not None:
         doubts = collect(made.doubts, None)
-        notes = [f"{name} {IN_SAMPLE}." for name in came_trained(ground.pipeline)]
+        notes = [f"{name} {IN_SAMPLE}." for name in came_trained(ground.pipeline, made.doubts)]
         yield of_labels(findings, doubts, classes_of(ground), settings.shown, notes)
 
 

@@ -106,10 +106,11 @@ class RunChange:
     def counted(self) -> str:
         """How many findings differ, and how many of these by more than chance."""
         differ = sum(change.changed for change in self.compared)
+        same = len(self.compared) - differ
         tested = [change.difference for change in self.compared if change.difference is not None]
         paired = sum(difference.is_paired for difference in tested)
         return (
-            f"{differ} findings differ, {len(self.compared) - differ} are the same. Of "
+            f"{plural(differ, 'finding differs', 'findings differ')}, {plural(same, 'is', 'are')} the same. Of "
             f"{plural(len(tested), 'finding')} tested ({paired} of them sample by sample), {len(self.moved)} "
             f"differ at p ≤ {_LEVEL:g} each, "
             f"{sum(self.moved.values())} after Holm's correction."
@@ -239,7 +240,10 @@ def flipped(change: RunChange) -> Part | None:
             first = dict(list(turned.items())[:SAMPLES])
             looks = looks_of(change.store, change.after, first)
             seen = [looks.get(name, NamedSample(name)) for name in first]
-            samples = [replace(each, note="; ".join(filter(None, (first[each.id], each.note)))) for each in seen]
+            several = len({each.subject for each in answers_of(new)}) > 1
+            whose = f"{finding.subject} " if several and finding.subject else ""
+            notes = {each.id: [whose + first[each.id], each.note] for each in seen}
+            samples = [replace(each, note="; ".join(filter(None, notes[each.id]))) for each in seen]
             marked = [replace(each, marks=[Mark(each.note, _TONES[first[each.id]])]) for each in samples]
             note = f"{len(first)} of {len(turned)}, those that are wrong now first."
             sentence = (

@@ -149,6 +149,6 @@ def doubt_labels(
         by = f" by {subject}" if len(predictions) > 1 else ""
         counted.append(f"{doubted.doubtful.sum()} of {plural(len(labels), 'gold label')} are doubtful{by}")
     doubts = pa.concat_tables(rows)
-    without = [f"{', '.join(silent)} gives no probabilities"] if silent else []
+    without = [f"{', '.join(silent)} {'gives' if len(silent) == 1 else 'give'} no probabilities"] if silent else []
     say(" · ".join([*counted, *without]))
     return LabelAudit(write_table(findings_table(findings), into=Findings), write_table(doubts, into=LabelDoubts))

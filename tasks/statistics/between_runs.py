@@ -166,8 +166,11 @@ def by_intervals(before: Finding, after: Finding, level: float = LEVEL) -> RunDi
     """The difference of two findings of which only values and 95 % intervals are known, as if their samples differed.
 
     Zou and Donner's MOVER (2008): the intervals' halves squared and added, each in its own direction. For the same
-    samples that is too wide, never too narrow, as long as good samples stay good. None where one has no interval.
+    samples that is too wide, never too narrow, as long as good samples stay good. None where one has no interval, or
+    where its ends say how far ties move it and nothing of other samples.
     """
+    if after.metric == "ordering.spearman_tie_free":
+        return None
     ends = before.value, before.low, before.high, after.value, after.low, after.high
     if any(end is None or not np.isfinite(end) for end in ends):
         return None

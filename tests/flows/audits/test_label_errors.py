@@ -18,7 +18,10 @@ compute: {engine: serial}
 pipelines:
   night:
     source: {csv: cells.csv, id: cell, label: kind}
-    subjects: [{name: ours, model: logistic}, {name: theirs, model: "mine.py:answer", features: [size]}]
+    subjects:
+      - {name: ours, model: logistic}
+      - {name: theirs, model: "mine.py:answer", features: [size]}
+      - {name: classes_alone, predictions: kind_by_eye}
     label_errors: {shown: 3}
     hardness: {}
 """
@@ -28,14 +31,15 @@ def test_labels_flipped_in_the_file_are_doubted_and_shown(tmp_path: Path) -> Non
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300)
     size, wrong = truth * 4 + rng.normal(0, 1, 300), rng.random(300) < 0.1
-    rows = [f"c{at},{size[at]:.3f},{'xy'[truth[at] ^ wrong[at]]}" for at in range(300)]
-    (tmp_path / "cells.csv").write_text("\n".join(["cell,size,kind", *rows]) + "\n")
+    rows = [f"c{at},{size[at]:.3f},{'xy'[truth[at] ^ wrong[at]]},x" for at in range(300)]
+    (tmp_path / "cells.csv").write_text("\n".join(["cell,size,kind,kind_by_eye", *rows]) + "\n")
     (tmp_path / "mine.py").write_text("def answer(table):\n    return [[0.5, 0.5]] * table.num_rows\n")
     (tmp_path / "pipelines.yaml").write_text(NIGHT)
     assert perform_night(tmp_path, "night").status == "done"
     store, record = latest(tmp_path, "night")
     said = "\n".join(stage.summary for stage in record.stages)
-    assert re.search(r"^\d+ of 300 gold labels are doubtful by ours · 157 of 300 .* by theirs$", said, re.M), said
+    line = r"^\d+ of 300 gold labels are doubtful by ours · 157 of 300 .* by theirs · classes_alone gives no"
+    assert re.search(line, said, re.M), said
     assert "gold_doubt · 600 answers" in said
     found = {(one.metric, one.subject): one for one in findings_of(store, record)}
     doubtful = found["label_errors.doubtful", "ours"]
@@ -46,6 +50,7 @@ def test_labels_flipped_in_the_file_are_doubted_and_shown(tmp_path: Path) -> Non
     (page,) = [one.read_text() for one in tmp_path.rglob("reports/*/index.html")]
     assert "Doubtful labels, ours" in page
     assert "theirs came trained: if it has learned from these labels, it doubts too few of them." in page
+    assert "classes_alone came trained" not in page
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,11 @@ def test_a_finding_without_an_interval_cannot_be_compared() -> None:
     assert by_intervals(Finding("a.b", value=1.0), Finding("a.b", value=2.0, low=1.9, high=2.1)) is None
 
 
+def test_the_range_that_ties_leave_is_no_interval_to_compare_by() -> None:
+    before, after = (Finding("ordering.spearman_tie_free", value=rho, low=rho, high=rho, n=294) for rho in (-0.9, -1.0))
+    assert by_intervals(before, after) is None
+
+
 def test_without_samples_there_is_no_difference() -> None:
     nothing = right_or_wrong([], np.zeros(0, np.bool_))
     assert difference(nothing, nothing, np.random.default_rng(0)) is None
