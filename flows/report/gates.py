@@ -155,8 +155,8 @@ def looks_of(run: RunRecord) -> Iterable[Mapping[str, Any]]:
 def detectable_in_words(runs: Sequence[RunRecord]) -> list[str]:
     """Of every gate on change that the latest of these runs judged: what it can still see."""
     return [
-        f"Gate {look['gate']}: {look['outcome']}; on its {look['n']} samples it sees a true loss of "
-        f"{float(look['detectable']):.2g} in 8 of 10 nights."
+        f"Gate {look['gate']}: {look['outcome']}; where it sees least, on {look['n']} samples, a true loss of "
+        f"{float(look['detectable']):.2g} shows in 8 of 10 nights."
         for latest in [run for run in runs if run.gates][-1:]
         for look in looks_of(latest)
     ]
@@ -520,13 +520,14 @@ def _decided(gate: Gate, looks: Sequence[tuple[Finding, Look]], run: str, agains
     if worst.raw == "passed" and len(looks) > 1:
         sentence = f"{gate.title()}: none of {len(looks)} findings changed by more against {against}."
     identical = all(look.identical for _, look in looks)
+    least_seen = max((look for _, look in looks), key=lambda look: look.detectable)
     looked = {
         "raw": worst.raw,
         "against": run,
         "identical": identical,
         "level": 0.0 if identical else level,
-        "n": worst.n,
-        "detectable": max(look.detectable for _, look in looks),
+        "n": least_seen.n,
+        "detectable": least_seen.detectable,
     }
     return GateResult(gate, worst.raw != "failed", sentence, finding, len(looks), looked=looked)
 

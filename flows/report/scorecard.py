@@ -189,6 +189,8 @@ def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
     test = findings.get("subject.above_constant_p", *finding.about) if finding.metric == "subject.accuracy" else None
     if test is not None or finding.metric == "regression.r2":
         return not (test or finding).verdict.startswith("better")
+    if finding.metric.endswith("recall"):  # a constant answer finds no sample of the other classes
+        return finding.low is not None and round(finding.low, 9) <= 0
     constant = constant_of(findings, finding)
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 

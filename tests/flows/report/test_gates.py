@@ -15,6 +15,7 @@ from assay.flows.report.gates import (
     NO_BUDGET,
     Budget,
     Past,
+    _decided,
     _weighed,
     accept,
     as_recorded,
@@ -34,7 +35,7 @@ from assay.tasks.reporting.gates import verdict
 from assay.tasks.statistics.between_runs import Sampled, joined, right_or_wrong
 from assay.tasks.statistics.e_process import confidence_sequence
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import GateResult, gates_as_junit, gates_as_markdown
+from assay.tasks.statistics.gates import GateResult, Look, gates_as_junit, gates_as_markdown
 from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.settings import Gate
 
@@ -105,10 +106,18 @@ def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> 
     assert "looked 2 times" in said
     assert "spent 0.01 of it, and raised 1" in said
     assert detectable_in_words(runs) == [
-        "Gate g: passed; on its 400 samples it sees a true loss of 0.045 in 8 of 10 nights."
+        "Gate g: passed; where it sees least, on 400 samples, a true loss of 0.045 shows in 8 of 10 nights."
     ]
     write_budget(store, without_alarms(load_project(written(tmp_path))))
     assert budget_in_words(store, runs) == ""
+
+
+def test_what_a_gate_sees_and_on_how_many_samples_are_of_one_finding() -> None:
+    gate = Gate(finding="subject.accuracy", against="last-passed", drop_at_most=0.02)
+    whole, slice_ = Look("failed", "fell", 294, False, 0.1, 0.06), Look("inconclusive", "who knows", 58, False, 0, 0.2)
+    looks = [(Finding("subject.accuracy", group=name), look) for name, look in (("D5", whole), ("D1", slice_))]
+    decided = _decided(gate, looks, "r1", "run r1", 0.025)
+    assert (decided.sentence, decided.looked["n"], decided.looked["detectable"]) == ("fell", 58, 0.2)
 
 
 def test_a_gate_on_what_was_refused_was_not_asked_and_has_not_failed(tmp_path: Path) -> None:

@@ -237,6 +237,13 @@ def test_no_word_of_a_head_stands_outside_the_glossary() -> None:
     assert unknown == {}
 
 
+def test_a_class_that_is_never_found_is_underlined_since_one_constant_answer_gets_as_much() -> None:
+    recalls = [share("subject.worst_recall", found, 33, of="gold", group="D5", subject=f"m{found}") for found in (0, 9)]
+    card = scorecard(FindingIndex(recalls))
+    assert card is not None
+    assert [cell and cell.tone for _, cells in card.rows for cell in cells] == ["bad", "neutral"]
+
+
 def test_every_cell_of_the_scorecard_has_its_interval_and_its_n() -> None:
     for pipeline in FIVE:
         card = scorecard(recorded(pipeline))
