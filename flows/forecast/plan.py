@@ -276,7 +276,8 @@ def forecast_part(record: RunRecord) -> Iterator[Part]:
     value, low, high = record.forecast["seconds"]
     near = sum(stage.is_near for stage in known)
     missing = len(came) - len(known)
-    unknown = f" {plural(missing, 'stage')} had never run and were not in it." if missing else ""
+    counted = plural(missing, "stage is", "stages are")
+    unknown = f" {counted} not in it: never run before, or unforeseen until others had run." if missing else ""
     sentence = (
         f"The run was expected to take {duration(value)} ({duration(low)} to {duration(high)}) and took "
         f"{duration(record.seconds)}; {near} of {len(known)} stages came within a quarter of their forecast, or half a "

@@ -385,13 +385,12 @@ class LeastTime:
         """The bound in words, with what it rests on and how much of it the run made."""
         limit = f"the chain {' → '.join(self.chain)}"
         if self.seconds_with_work > self.chain_seconds:
-            limit = f"{self.work_seconds:.1f} s of processors on {self.slots} slots"
+            limit = f"{self.work_seconds:.1f} s of processors on {plural(self.slots, 'slot')}"
             if self.before:
                 limit = f"{self.before_seconds:.1f} s of {' → '.join(self.before)} and {limit}"
-        return (
-            f"At least {self.seconds:.1f} s: {self.start:.1f} s before the first stage, then {limit}. "
-            f"Its last stage ended after {self.taken:.1f} s: efficiency {percent(self.seconds / self.taken, 0)}."
-        )
+        least = f"At least {self.seconds:.1f} s from the command on: {self.start:.1f} s before the first stage"
+        efficiency = percent(self.seconds / self.taken, 0)
+        return f"{least}, then {limit}. Its last stage ended after {self.taken:.1f} s: efficiency {efficiency}."
 
 
 def least_time(store: Store, record: RunRecord) -> LeastTime | None:

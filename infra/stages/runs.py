@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
 from bisect import bisect_right
@@ -44,7 +45,7 @@ class _Scope:
     """The flow, or the branch or stage inside it, whose parts are numbered as they are declared."""
 
     def __init__(self, position: Position, name: str) -> None:
-        self.position, self.name, self.numbers = position, name, count()
+        self.position, self.name, self.numbers, self.latest = position, name, count(), -1
 
 
 _scope: ContextVar[_Scope | None] = ContextVar("assay_scope", default=None)
@@ -53,7 +54,18 @@ _scope: ContextVar[_Scope | None] = ContextVar("assay_scope", default=None)
 def next_position() -> Position:
     """The position of what is declared now: after all that the same branch has declared so far."""
     scope = _scope.get()
-    return () if scope is None else (*scope.position, next(scope.numbers))
+    if scope is None:
+        return ()
+    scope.latest = next(scope.numbers)
+    return (*scope.position, scope.latest)
+
+
+def position_of_notice() -> Position:
+    """Behind all that the same branch has declared so far, and without a number of its own: a plan says nothing, and
+    its stages stand where those of the run do.
+    """
+    scope = _scope.get()
+    return () if scope is None else (*scope.position, scope.latest, sys.maxsize)
 
 
 def current_position() -> Position:
@@ -324,7 +336,7 @@ class Run:
         with self._record_lock:
             if text in self.record.notices:
                 return
-            self._notices.add(next_position(), text)
+            self._notices.add(position_of_notice(), text)
         self.progress.notice(text)
 
     def note_asked_again(self, subject: str, text: str) -> None:

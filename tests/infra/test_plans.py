@@ -36,3 +36,17 @@ def test_a_plan_knows_what_the_store_holds(make_run):
     assert outlooks(make_run, "a") == [("first", CACHED), ("second", CACHED)]
     assert outlooks(make_run, "b") == [("first", WILL_RUN), ("second", MAY_RUN)]
     assert outlooks(make_run, "a", fresh=True)[0] == ("first", WILL_RUN)
+
+
+def test_the_sentences_of_a_run_move_none_of_its_stages_from_where_the_plan_has_them(make_run):
+    run = make_run()
+    plan = run.conductor = Plan()
+    with run.unrecorded():
+        second(first("a"))
+    with make_run() as night:
+        made = first("a")
+        night.notice("One file is new.")
+        night.notice("Another one is gone.")
+        second(made)
+    assert night.record.notices == ["One file is new.", "Another one is gone."]
+    assert [stage.place for stage in night.record.stages] == [stage.place for stage in plan.stages] == ["0", "1"]
