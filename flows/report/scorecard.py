@@ -130,7 +130,7 @@ def scorecard(findings: FindingIndex) -> Scorecard | None:
         (name, [_mark(findings, answers[at], title) for title, answers in asked]) for at, name in enumerate(subjects)
     ]
     alone = [_alone(findings, next(filter(None, answers))) for _, answers in asked]
-    return Scorecard([title for title, _ in asked], rows, alone, _checks(findings))
+    return Scorecard([title for title, _ in asked], rows, alone, _checks(findings, any(alone)))
 
 
 def side_by_side(before: FindingIndex, after: FindingIndex, gains: Mapping[tuple[str, ...], float]) -> Scorecard | None:
@@ -213,10 +213,12 @@ def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark |
     return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)
 
 
-def _checks(findings: FindingIndex) -> str:
-    """Under the scorecard: what is underlined, and whether the attacks can be trusted."""
+def _checks(findings: FindingIndex, beside_constant: bool) -> str:
+    """Under the scorecard: what is underlined, where anything can be, and whether the attacks can be trusted."""
     looked = [flag for flag in findings.select("attack.red_flag") if flag.n]
     raised = len(red_flags(findings))
     found = f"raised {plural(raised, 'red flag')}: see below" if raised else "raised no red flag"
-    checks = f" {plural(len(looked), 'check')} of the attacks {found}." if looked else ""
-    return f"Underlined: one constant answer may get as much.{checks}"
+    checks = f"{plural(len(looked), 'check')} of the attacks {found}." if looked else ""
+    compared = beside_constant or bool(findings.select("regression.r2"))
+    legend = "Underlined: one constant answer may get as much." if compared else ""
+    return f"{legend} {checks}".strip()

@@ -333,10 +333,9 @@ def _related(findings: FindingIndex, _: str) -> Lines:
         rank = f"rank correlation {coefficient(shown.value, 2)} {ends}".strip()
         yield f"{capital(first)} and {second} tend to be the same samples: {rank}.", "neutral"
     elif pairs:
-        yield (
-            f"Of {plural(len(pairs), 'pair')} of measures of hardness none is shown to find the same samples hard.",
-            "neutral",
-        )
+        opposite = sum(pair.verdict == "opposite" for pair in pairs)
+        none = f"Of {plural(len(pairs), 'pair')} of measures of hardness none is shown to find the same samples hard"
+        yield f"{none}{f'; {opposite} to find opposite ones' if opposite else ''}.", "neutral"
 
 
 def _right(findings: FindingIndex, base: str) -> Lines:

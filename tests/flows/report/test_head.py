@@ -244,6 +244,19 @@ def test_a_class_that_is_never_found_is_underlined_since_one_constant_answer_get
     assert [cell and cell.tone for _, cells in card.rows for cell in cells] == ["bad", "neutral"]
 
 
+def test_a_legend_stands_only_where_something_is_held_against_a_constant_answer() -> None:
+    terms, images = (Finding(metric, "clean", "", "mine", 0.9, 0.8, 1, 9) for metric in ("ner.f1", "subject.accuracy"))
+    alone = Finding("subject.constant_accuracy", "clean", "", "mine", 0.5, 0.4, 0.6, 9)
+    cards = [scorecard(FindingIndex(found)) for found in ([terms], [images, alone])]
+    assert [card and card.note for card in cards] == ["", "Underlined: one constant answer may get as much."]
+
+
+def test_measures_that_find_opposite_samples_hard_are_said_to() -> None:
+    pair = Finding("hardness.association", "theta_l", "eps", "mine", -0.5, -0.6, -0.4, 161, verdict="opposite")
+    said = "Of 1 pair of measures of hardness none is shown to find the same samples hard; 1 to find opposite ones."
+    assert [line.text for line in sentences(KINDS, FindingIndex([pair]))] == [said]
+
+
 def test_every_cell_of_the_scorecard_has_its_interval_and_its_n() -> None:
     for pipeline in FIVE:
         card = scorecard(recorded(pipeline))
