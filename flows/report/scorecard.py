@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from assay.tasks.attacks.settings import norm_and_slice
 from assay.tasks.reporting.head import Scorecard
-from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
+from assay.tasks.reporting.numerals import class_called, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Mark, Tone
 from assay.tasks.reporting.report import red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
@@ -205,7 +205,7 @@ def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark |
     share = finding.metric not in SCORES
     value = percent(finding.value, 0) if share else f"{SCORES[finding.metric]} {number(finding.value)}"
     ends = interval(finding.low, finding.high, "percent" if share else "number", 0)
-    named = finding.verdict if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
+    named = class_called(finding.verdict) if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
     if (eps := eps_text(finding)) and not title.endswith(f"= {eps}"):
         named = f"ε = {eps}"
     below = f"{ends} of {integer(finding.n)}"

@@ -25,7 +25,7 @@ from assay.flows.report.scorecard import (
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
-from assay.tasks.reporting.numerals import coefficient, integer, interval, number, percent, plural
+from assay.tasks.reporting.numerals import class_called, coefficient, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Tone, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest, measured
 from assay.tasks.statistics.noise_floor import NO_MORE
@@ -132,11 +132,11 @@ def _suffering(findings: FindingIndex, base: str) -> Lines:
     copies = [name for name in subjects_of(findings) if name.startswith(f"{base}+")]
     copy, then = lowest(worst_class(findings, name) for name in copies), ""
     if copy is not None and (copy.value or 0.0) < (worst.value or 0.0) - _APART:
-        named = "" if copy.verdict == worst.verdict else f" of {copy.verdict}"
+        named = "" if copy.verdict == worst.verdict else f" of {class_called(copy.verdict)}"
         then = f"; {copy.subject} finds {_share(copy)}{named}"
     elif (worst.value or 0.0) > (whole.value or 0.0) - _APART:
         return
-    text = f"{base} finds {_share(worst)} of {worst.verdict}, its worst class{then}."
+    text = f"{base} finds {_share(worst)} of {class_called(worst.verdict)}, its worst class{then}."
     yield text, "bad" if then or (worst.value or 0.0) < 0.5 else "neutral"
 
 
@@ -145,7 +145,7 @@ def _costly(findings: FindingIndex, base: str) -> Lines:
     whole = clean(findings, base)
     for cost in findings.select("subject.expected_cost", subject=base)[:1] if whole is not None else ():
         constant = findings.get("subject.constant_cost", *cost.about)
-        always = "" if constant is None else f"; always {constant.verdict} costs {number(constant.value)}"
+        always = "" if constant is None else f"; always {class_called(constant.verdict)} costs {number(constant.value)}"
         ends = interval(cost.low, cost.high, "number")
         yield f"Errors of {base} cost {number(cost.value)} {ends} per sample{always}.", "neutral"
 
@@ -408,7 +408,9 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
         yield f"{many} (evaluation.limit, or more data): so many could show overfitting, if there is any."
     sized = [answer for answer in answers_of(findings) if answer.high is not None and answer.metric not in SCORES]
     for wide in sorted(sized, key=lambda answer: (answer.low or 0.0) - (answer.high or 0.0)):
-        whose = f"{wide.verdict} of {wide.subject}" if wide.metric == "subject.worst_recall" else wide.subject
+        whose = wide.subject
+        if wide.metric == "subject.worst_recall":
+            whose = f"{class_called(wide.verdict)} of {whose}"
         widest = f"The widest interval is that of {whose}, {_share(wide)} of {integer(wide.n)}"
         more, audited = "Audit more samples (evaluation.limit, or more data)", clean(findings, wide.subject)
         if wide.metric == "attack.accuracy" and audited is not None and (wide.n or 0) < (audited.n or 0):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
+from assay.tasks.reporting.numerals import class_called, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
     BarPlot,
     Cell,
@@ -158,7 +158,7 @@ def cost_text(stage: str, findings: FindingIndex, about: About) -> str:
     if cost is None or constant is None:
         return ""
     shown = f"{number(cost.value)} {interval(cost.low, cost.high, 'number')}"
-    return f"errors cost {shown} per sample, always {constant.verdict} {number(constant.value)}"
+    return f"errors cost {shown} per sample, always {class_called(constant.verdict)} {number(constant.value)}"
 
 
 def class_text(stage: str, findings: FindingIndex, about: About) -> str:
@@ -175,8 +175,8 @@ def class_text(stage: str, findings: FindingIndex, about: About) -> str:
         return ""
     cost = cost_text(stage, findings, about)
     return (f"{cost}; " if cost else "") + (
-        f"{worst.verdict} {share_text(worst, 0)}, the worst class; balanced accuracy {percent(balanced.value, 0)}; one "
-        f"constant answer gets {percent(constant.value, 0)}"
+        f"{class_called(worst.verdict)} {share_text(worst, 0)}, the worst class; balanced accuracy "
+        f"{percent(balanced.value, 0)}; one constant answer gets {percent(constant.value, 0)}"
     )
 
 

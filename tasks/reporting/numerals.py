@@ -173,6 +173,15 @@ def plural(count: int, noun: str, many: str = "") -> str:
     return f"{integer(count)} {noun if count == 1 else many or noun + 's'}"
 
 
+def class_called(name: str) -> str:
+    """A class as sentences name it: one that is called by a number with the word before it.
+
+    >>> class_called("benign"), class_called("5")
+    ('benign', 'class 5')
+    """
+    return name if not name or any(map(str.isalpha, name)) else f"class {name}"
+
+
 def in_bytes(size: int) -> str:
     """A size as a person says it.
 
