@@ -145,10 +145,6 @@ def open_progress(stream: TextIO | None = None) -> Progress:
     return PlainProgress(stream)
 
 
-class SilentProgress(Progress):
-    """For tests, and for callers that draw their own."""
-
-
 class PlainProgress(Progress):
     """A line when a stage is done; before that, a sign of life every half minute."""
 

@@ -211,8 +211,9 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
         flags = start_branch(f"red flags of {name}", flag_texts, *answers, name)
         pairs = dict[tuple[str, str], Branch[Artifact[Findings]]]()
         for first, second in pairs_of(self.attacks):
-            texts = [attacked[at].attacked for at in (first, second) if at in attacked]
-            if len(texts) == 2 and _as_many(*texts):
+            made = (attacked[at].attacked for at in (first, second) if at in attacked)
+            texts = [table for table in made if table is not None]
+            if len(texts) == 2 and texts[0].rows == texts[1].rows:  # as many of the audited texts are the same ones
                 what = f"{first} beside {second} on {name}"
                 branch = start_branch(what, compare_words, *texts, first, second, name, significance, evaluation)
                 pairs[first, second] = branch
@@ -267,11 +268,6 @@ def pairs_of(attacks: Sequence[AnyTextAttack]) -> list[tuple[str, str]]:
     searching = [attack for attack in attacks if not isinstance(attack, Noise | Check)]
     first = sorted(searching, key=lambda attack: not TEXT_ATTACKS.of(attack).guided)
     return [(attack.called, other.called) for attack, other in combinations(first, 2)]
-
-
-def _as_many(first: Artifact[AttackedTexts] | None, second: Artifact[AttackedTexts] | None) -> bool:
-    """Whether two attacks were on as many of the audited texts: these are the same ones then."""
-    return first is not None and second is not None and first.rows == second.rows
 
 
 WORDS, NOISE = "words", "noise"

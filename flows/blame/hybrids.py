@@ -30,7 +30,7 @@ from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.folders import contained
 from assay.infra.storage.store import INGREDIENTS, Store
-from assay.infra.terminal import Progress, SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.between_runs import Coalition, Sampled
 from assay.tasks.statistics.findings import Finding, findings_from
 
@@ -91,7 +91,7 @@ class Hybrids:
         plans: dict[Coalition, list[PlannedStage]] = {}
         for seed, together in groupby(sorted(coalitions, key=self._seed), key=self._seed):
             walked = Plan()
-            looking = self._run(seed, SilentProgress(), walked).unrecorded()
+            looking = self._run(seed, Progress(), walked).unrecorded()
             with tempfile.TemporaryDirectory(prefix="assay-blame-") as place, looking as run:
                 for coalition in together:
                     begun = len(walked.stages)

@@ -27,7 +27,7 @@ from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import Progress, ShownStage, SilentProgress, columns, duration_text, json_text, open_progress
+from assay.infra.terminal import Progress, ShownStage, columns, duration_text, json_text, open_progress
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import Coalition, Floats, coalitions, share_weights, with_intervals
 from assay.tasks.statistics.findings import Finding, findings_of
@@ -351,7 +351,7 @@ def sharing(store: Store, project: Project, question: Question) -> Sharing:
 
 def shared_out(sharing: Sharing, costs: bool) -> Blame:
     """The shares; where it `costs` something, told on standard error as they are computed."""
-    progress = cast(Progress, OnlyComputed(open_progress())) if costs else SilentProgress()
+    progress = cast(Progress, OnlyComputed(open_progress())) if costs else Progress()
     try:
         return sharing.share_out(progress)
     finally:

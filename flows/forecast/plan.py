@@ -35,7 +35,7 @@ from assay.infra.stages.branches import Plan, PlannedStage
 from assay.infra.stages.runs import OnMissing, Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.infra.user_code.references import Ingredients, noting
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS, AnyTextAttack
@@ -82,7 +82,7 @@ def walk_plan(
 ) -> tuple[list[PlannedStage], int]:
     """The stages of a run in order (cached, will run, or runs unless its input is unchanged), and how many of them may
     compute at once; inputs have been checked. The team's own files that it would stand on are `noted` there."""
-    planned, silent = Plan(on_missing=on_missing), SilentProgress()
+    planned, silent = Plan(on_missing=on_missing), Progress()
     compute, store = project.compute, Store(project.store).look()
     engine = partial(engine_for_plan, compute)
     run = Run(

@@ -230,7 +230,9 @@ def _never_ordered(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
         if stage.stage == "train_labeler"
     }
     return {
-        models[_stage_arguments(store, stage)["model"]["digest"]]: LabelledBy(_result_of(stage))
+        models[_stage_arguments(store, stage)["model"]["digest"]]: LabelledBy(
+            Artifact.from_json(stage.outputs["result"])
+        )
         for stage in record.stages
         if stage.stage == "label_probabilistically"
     }
@@ -257,10 +259,6 @@ def subjects_in(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The settings of each subject of a recorded run, whether one or several were named."""
     single, several = settings.get("subject"), settings.get("subjects") or []
     return [*([single] if single else []), *several]
-
-
-def _result_of(stage: StageRecord) -> Artifact[Any]:
-    return Artifact.from_json(stage.outputs["result"])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
@@ -177,17 +177,14 @@ def plugin_title(origin: Origin) -> str:
     return f'The plug-in "{origin.name}"{by}'
 
 
-@contextmanager
-def plugin_faults(settings: object, word: str, masked: bool = False) -> Iterator[None]:
+def plugin_faults(settings: object, word: str, masked: bool = False) -> AbstractContextManager[None]:
     """Within the block, what the plug-in of that word raises is told with its name and line; `masked` without its
     words, which may quote the data."""
     origin = settings.plugin_origins.get(word) if isinstance(settings, FromPlugins) else None
     if origin is None:
-        yield
-        return
+        return nullcontext()
     title, code = plugin_title(origin), origin.reference
-    with faults_in_words(lambda fault: f"{title} raised {code.raised(fault, masked)}.", masked):
-        yield
+    return faults_in_words(lambda fault: f"{title} raised {code.raised(fault, masked)}.", masked)
 
 
 def object_identity(origin: Origin) -> tuple[str, str, bool]:

@@ -276,7 +276,9 @@ def candidates(samples: pa.Table, *, per_class: int) -> frozenset[Candidate]:
     >>> sorted(kept(candidates(table, per_class=1), 1)), sorted(kept(candidates(table, per_class=0), 0))
     (['b', 'c'], [])
     """
-    pool = zip(_classes(samples), map(_hash, samples["id"].to_pylist()), samples["id"].to_pylist(), strict=True)
+    ids = samples["id"].to_pylist()
+    hashes = [hashlib.blake2b(sample.encode(), digest_size=8, person=b"assay.kept").hexdigest() for sample in ids]
+    pool = zip(_classes(samples), hashes, ids, strict=True)
     return _first(frozenset(pool), per_class)
 
 
@@ -295,10 +297,6 @@ def _classes(samples: pa.Table) -> list[int]:
         return [-1 if gold is None else gold for gold in samples["gold"].to_pylist()]
     rows = samples["labels"].to_pylist()
     return [next((label for label, there in enumerate(row or ()) if there == 1), -1) for row in rows]
-
-
-def _hash(sample: str) -> str:
-    return hashlib.blake2b(sample.encode(), digest_size=8, person=b"assay.kept").hexdigest()
 
 
 Counts = npt.NDArray[np.int64]

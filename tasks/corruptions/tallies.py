@@ -232,12 +232,8 @@ def _cube(flips: pa.Table, settings: Corruptions) -> tuple[Counts, list[str], li
         "perturbation": _words(settings),
         "severity": list(settings.severities),
     }
-    places = [_places(flips[column], names) for column, names in sides.items()]
+    named = ((flips[column], names) for column, names in sides.items())
+    places = [np.asarray(pc.index_in(column, pa.array(names, column.type)).to_numpy()) for column, names in named]
     cube = np.zeros((len(ids.dictionary), *map(len, sides.values()), len(_COLUMNS)), np.int64)
     cube[(ids.indices.to_numpy(), *places)] = np.column_stack([flips[column].to_numpy() for column in _COLUMNS])
     return cube, ids.dictionary.to_pylist(), subjects
-
-
-def _places(column: pa.ChunkedArray, names: list[str] | list[int]) -> Counts:
-    """Where each cell's name stands among the names."""
-    return np.asarray(pc.index_in(column, pa.array(names, column.type)).to_numpy())

@@ -211,14 +211,11 @@ class TextIndex:
         return number, offset, line
 
 
+_CHUNK, _MARKS = 16 << 20, 256  # bytes that are read at a time, and about so many marks in them
+
+
 def index_records(
-    file: BinaryIO,
-    delimiter: str | None,
-    start: int = 0,
-    line: int = 1,
-    chunk_size: int = 16 << 20,
-    marks_per_chunk: int = 256,
-    file_name: str = "the file",
+    file: BinaryIO, delimiter: str | None, start: int = 0, line: int = 1, file_name: str = "the file"
 ) -> TextIndex:
     """The index of a file read from byte `start` (in line `line`), where its first record begins.
 
@@ -228,7 +225,7 @@ def index_records(
     marks = [np.array([[0, start, line]], dtype=np.int64)]
     count, last = 1, (start, line)
     pending: tuple[int, int] | None = None  # a start at the very end of what was read: a record only if more follows
-    while chunk := file.read(chunk_size):
+    while chunk := file.read(_CHUNK):
         if pending is not None:
             marks.append(np.array([[count, *pending]], dtype=np.int64))
             count, pending = count + 1, None
@@ -240,7 +237,7 @@ def index_records(
             last = (int(starts[-1]), int(lines[-1]))  # the record that goes on behind what was read
             if last[0] == scanner.offset:
                 pending, starts, lines = last, starts[:-1], lines[:-1]
-        step = max(1, len(starts) // marks_per_chunk)
+        step = max(1, len(starts) // _MARKS)
         numbers = count + np.arange(0, len(starts), step, dtype=np.int64)
         marks.append(np.stack([numbers, starts[::step], lines[::step]], axis=1))
         count += len(starts)

@@ -245,13 +245,9 @@ def _contract(samples: Artifact[Samples], reading: Reading, classes: tuple[str, 
     if image is not None and image.form is not None:
         form = {name: getattr(image.form, name) for name in extents}
         results.append(expectations.check_contract(table.select(["id", *extents]), "images", form))
-    return pa.concat_tables([*results, _counted(rows)])
-
-
-def _counted(rows: int) -> pa.Table:
-    """What was counted over all rows, beside what the suites looked at."""
-    cells = [["samples"], ["ids are unique over all rows"], ["id"], [True], [rows], [0], [None]]
-    return pa.table(cells, schema=ContractResults.schema)
+    # What was counted over all rows, beside what the suites looked at.
+    counted = [["samples"], ["ids are unique over all rows"], ["id"], [True], [rows], [0], [None]]
+    return pa.concat_tables([*results, pa.table(counted, schema=ContractResults.schema)])
 
 
 def drawn_rows(samples: pa.Table, share: float, seed: int) -> pa.Table:

@@ -103,13 +103,10 @@ def _quarters(numbers: np.ndarray) -> list[str | None]:
     cuts = np.unique(np.quantile(numbers[known], [0.25, 0.5, 0.75], method="inverted_cdf"))
     places = np.searchsorted(cuts, numbers)  # a number at a cut belongs below it
     quarters = [numbers[known & (places == place)] for place in range(len(cuts) + 1)]
-    named = ([_range(quarter, digits) for quarter in quarters] for digits in (6, 10, 17))
+    ends = [(quarter.min(), quarter.max()) if len(quarter) else None for quarter in quarters]
+    named = (["" if at is None else f"{at[0]:.{n}g} to {at[1]:.{n}g}" for at in ends] for n in (6, 10, 17))
     names = next(names for names in named if len(set(names)) == len(names))
     return [names[place] if there else None for place, there in zip(places.tolist(), known.tolist(), strict=True)]
-
-
-def _range(numbers: Sequence[float] | np.ndarray, digits: int) -> str:
-    return f"{np.min(numbers):.{digits}g} to {np.max(numbers):.{digits}g}" if len(numbers) else ""
 
 
 FEWEST = 20

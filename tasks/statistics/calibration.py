@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, kish
 from assay.tasks.statistics.findings import Finding
+from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import (
     LEVEL,
     Array,
@@ -43,11 +44,7 @@ class CalibrationError(NamedTuple):
 
 
 def calibration_error(
-    confidence: npt.ArrayLike,
-    right: npt.ArrayLike,
-    groups: npt.ArrayLike,
-    generator: np.random.Generator,
-    bins: int = BINS,
+    confidence: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike, generator: np.random.Generator
 ) -> CalibrationError:
     """ECE = Σ_b n_b/n·|right_b − confidence_b| over equal-mass bins, less what chance adds, with an interval from
     resampled groups; see `gap_interval`.
@@ -63,7 +60,7 @@ def calibration_error(
     # The bin of each sample: by the middle of its ties' ranks, empty ones left out.
     _, where, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle = (2 * np.cumsum(counts) - counts)[where]  # twice the rank of the middle of the ties
-    places = codes_of(middle * bins // (2 * len(scores)))
+    places = codes_of(middle * BINS // (2 * len(scores)))
     count, groups_there = int(places.max()) + 1, int(codes.max()) + 1
     gaps = np.bincount(codes * count + places, hits - scores, groups_there * count).astype(np.float64)
     sizes = np.bincount(codes, minlength=groups_there).astype(np.float64)
@@ -76,7 +73,7 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
     A mean of absolute values is too large by what chance adds: a calibrated score of 180 samples shows some 8 %. What a
     normal gap of this size and spread would show too much is taken away per bin (Kumar, Liang and Ma 2019, §4). The
     lower end is what is left once so much is taken away as the gaps move together in resamples; the upper end is that
-    of resamples, treated alike. Gaps that no resample moves have the interval of `share_of_equals`.
+    of resamples, treated alike. Gaps that no resample moves have the interval of `unvaried`.
     """
     groups_there = len(sizes)
 
@@ -90,7 +87,7 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
     drawn = replicates(binned, groups_there, generator)
     spread = drawn.std(axis=0)
     if spread.max() < _NOTHING:
-        return CalibrationError(*share_of_equals(plain, kish(sizes)), 0.0)
+        return CalibrationError(plain, *unvaried(min(plain, 1.0), kish(sizes), least=0), 0.0)
     value = float(_less_chance(gap, spread))
     moved, most = (
         float(np.quantile(sums, (1 + LEVEL) / 2))
@@ -157,7 +154,8 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
     >>> interval.low < interval.value < interval.high
     True
     """
-    group, wrong = _groups(scores, right)
+    group = np.unique(-np.asarray(scores, dtype=np.float64), return_inverse=True)[1].reshape(-1)  # the surest first
+    wrong = np.asarray(right, dtype=np.int64) == 0
     count = int(group.max(initial=-1)) + 1
     sizes, lost = np.bincount(group, minlength=count), np.bincount(group[wrong], minlength=count)
     parts = pooled(clusters, PARTS)
@@ -171,28 +169,15 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
 
 
 def share_interval(value: float, without: Sequence[float], groups: float) -> Interval:
-    """`jackknife_interval` of what lies between 0 and 1, or `share_of_equals` where no group moves it."""
-    interval = jackknife_interval(value, without)
-    if interval.high - interval.low < _NOTHING:
-        return share_of_equals(value, groups)
-    return Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high))
+    """`jackknife_interval` of what lies between 0 and 1, or `unvaried` where no group moves it.
 
-
-def share_of_equals(value: float, groups: float) -> Interval:
-    """A value that no resample moves, as where all answers are right: as far from it as another kind of group may be
-    among all if none is among these (Clopper and Pearson 1934).
-
-    >>> [round(end, 3) for end in share_of_equals(0.0, 25)]
+    >>> [round(end, 3) for end in share_interval(0.0, [0.0] * 25, groups=25)]
     [0.0, 0.0, 0.137]
     """
-    unseen = 1 - ((1 - LEVEL) / 2) ** (1 / groups)
-    return Interval(value, max(0.0, value - unseen), min(1.0, value + unseen))
-
-
-def _groups(scores: npt.ArrayLike, right: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The place of each sample's score among all scores, the surest first, and whether the sample is wrong."""
-    place = np.unique(-np.asarray(scores, dtype=np.float64), return_inverse=True)[1]
-    return place.astype(np.int64).reshape(-1), np.asarray(right, dtype=np.int64) == 0
+    _, low, high = jackknife_interval(value, without)
+    if high - low < _NOTHING:
+        return Interval(value, *unvaried(min(value, 1.0), groups, least=0))
+    return Interval(value, max(0.0, low), min(1.0, high))
 
 
 def _area(sizes: npt.NDArray[np.int64], lost: npt.NDArray[np.int64]) -> float:

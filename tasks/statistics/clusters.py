@@ -170,22 +170,16 @@ def clustered_wilson(hits: npt.ArrayLike, clusters: npt.ArrayLike) -> tuple[floa
 
 
 def share_by(
-    metric: str,
-    hits: npt.ArrayLike,
-    clusters: npt.ArrayLike | None,
-    *,
-    of: str = "",
-    group: str = "",
-    subject: str = "",
+    metric: str, hits: npt.ArrayLike, groups: npt.ArrayLike | None, *, of: str = "", group: str = "", subject: str = ""
 ) -> Finding:
-    """The finding "hits of n" with the interval of its clusters; Wilson's where samples are independent (None).
+    """The finding "hits of n" with the interval of its groups; Wilson's where samples are independent (None).
 
     >>> share_by("subject.accuracy", [True, False], None).value
     0.5
     """
     right = np.asarray(hits, dtype=np.bool_)
     plain = share(metric, int(right.sum()), len(right), of=of, group=group, subject=subject)
-    if clusters is None or plain.value is None:
+    if groups is None or plain.value is None:
         return plain
-    low, high = clustered_wilson(right, clusters)
+    low, high = clustered_wilson(right, groups)
     return replace(plain, low=low, high=high)

@@ -56,21 +56,23 @@ def wilson_of(hits: float, n: float, level: float = 0.95) -> tuple[float, float]
     return float(low[0]), float(high[0])
 
 
-def unvaried(value: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The interval of a mean of values in [−1, 1] that is the same in all of n samples: no resample would vary.
+def unvaried(value: float, n: float, least: float = -1.0) -> tuple[float, float]:
+    """The 95 % interval of a mean of values in [least, 1] that is the same in all of n samples: no resample would vary.
 
-    Of n samples without a single exception, a share of exceptions of up to q = 1 − ((1 − level) / 2)^(1/n) cannot be
-    ruled out: Clopper and Pearson's end for none of n, which the rule of three puts at 3/n one-sided (Hanley and
-    Lippman-Hand 1983). Exceptions may be anything in [−1, 1]: the mean is (1 − q)·value ± q.
+    Of n samples without a single exception, a share of exceptions of up to q = 1 − .025^(1/n) cannot be ruled out:
+    Clopper and Pearson's end for none of n, which the rule of three puts at 3/n one-sided (Hanley and Lippman-Hand
+    1983). Exceptions may be anything in [least, 1]: the mean is (1 − q)·value + q·least to (1 − q)·value + q.
 
     >>> [round(end, 3) for end in unvaried(0, 100)], [round(end, 3) for end in unvaried(1, 100)]
     ([-0.036, 0.036], [0.928, 1.0])
+    >>> [round(end, 3) for end in unvaried(0, 100, least=0)]
+    [0.0, 0.036]
     """
-    if n < 1 or not -1 <= value <= 1:
-        raise ValueError(f"{value} is not the mean of one or more values between -1 and 1")
-    exceptions = 1 - ((1 - level) / 2) ** (1 / n)
+    if n < 1 or not least <= value <= 1:
+        raise ValueError(f"{value} is not the mean of one or more values between {least:g} and 1")
+    exceptions = 1 - 0.025 ** (1 / n)
     middle = (1 - exceptions) * value
-    return max(-1.0, middle - exceptions), min(1.0, middle + exceptions)
+    return max(least, middle + exceptions * least), min(1.0, middle + exceptions)
 
 
 def normal_band(hits: npt.ArrayLike, n: npt.ArrayLike) -> Bands:

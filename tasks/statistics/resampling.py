@@ -95,11 +95,7 @@ def bca_interval(
 
 
 def bca_interval_of_sums(
-    statistic: Statistic,
-    sums: Array,
-    times: npt.NDArray[np.int64],
-    generator: np.random.Generator,
-    resamples: int = RESAMPLES,
+    statistic: Statistic, sums: Array, times: npt.NDArray[np.int64], generator: np.random.Generator
 ) -> Interval:
     """As `bca_interval`, where many groups are alike: what one of each kind adds [P, c], and how many there are [P].
 
@@ -115,7 +111,7 @@ def bca_interval_of_sums(
     value = float(statistic(whole[None])[0]) if groups else float("nan")
     if groups < 2 or not np.isfinite(value):
         return Interval(value, float("nan"), float("nan"))
-    drawn = [statistic(counts @ sums) for counts in multinomial_draws(groups, times / groups, resamples, generator)]
+    drawn = [statistic(counts @ sums) for counts in multinomial_draws(groups, times / groups, RESAMPLES, generator)]
     return _corrected(value, np.concatenate(drawn), lambda: _acceleration(statistic(whole - sums), times), LEVEL)
 
 

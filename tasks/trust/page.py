@@ -173,6 +173,7 @@ def confidence_plot(explained: Explained) -> list[Block]:
         for place, (kind, pairs) in enumerate(kinds.items())
     ]
     drawn = [line for line in series if line.x]
+    ends = "{} from {} of the least to {} of the most confident predictions"
     if not drawn:
         return []
     return [
@@ -181,7 +182,7 @@ def confidence_plot(explained: Explained) -> list[Block]:
             drawn,
             "Confidence of the subject in its prediction",
             "Untrustworthy",
-            f"{'; '.join(f'{line.name} {_from_to(line)}' for line in drawn)}.",
+            f"{'; '.join(ends.format(line.name, percent(line.y[0]), percent(line.y[-1])) for line in drawn)}.",
             (0.0, 1.0),
             note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
             scale="percent",
@@ -221,10 +222,6 @@ def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, 
         if inside:
             shares[(start + end) / 2 + aside] = share_estimate(inside.count("untrustworthy"), len(inside))
     return series_of(name, list(shares), list(shares.values()), "points")
-
-
-def _from_to(line: Series) -> str:
-    return f"from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
 
 
 _CLUSTERS, _WORDS = 6, 8

@@ -14,7 +14,7 @@ from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 pytestmark = pytest.mark.services
 
@@ -27,7 +27,7 @@ def requests_of(team: Path, url: str, door: Door, partitions: int) -> tuple[Coun
     write_nights(team, store=url, engine="serial")
     changes = [f"compute.partitions={partitions}"]
     project = load_project(team / "pipelines.yaml", pipeline="night", overrides=changes)
-    before, progress = Counter(door.seen), SilentProgress()
+    before, progress = Counter(door.seen), Progress()
     with Run("night", Store(url).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline("night"), project.folder).failures == ()
         run.record.status = "done"

@@ -79,9 +79,10 @@ def test_json_lines_know_no_quotes() -> None:
 
 
 @pytest.mark.parametrize("chunk_size", [1, 5, 64, 1 << 20])
-def test_index_marks_every_record_of_a_small_file(chunk_size: int) -> None:
+def test_index_marks_every_record_of_a_small_file(monkeypatch: pytest.MonkeyPatch, chunk_size: int) -> None:
+    monkeypatch.setattr("assay.tasks.ingest.record_scanner._CHUNK", chunk_size)
     data = b"h\n" + b"".join(f'{i},"x\n{i}"\n'.encode() for i in range(20))
-    index = index_records(io.BytesIO(data[2:]), ",", start=2, line=2, chunk_size=chunk_size)
+    index = index_records(io.BytesIO(data[2:]), ",", start=2, line=2)
     assert index.records == 20
     assert index.size == len(data)
     for record in range(20):
@@ -94,13 +95,15 @@ def test_index_of_nothing_has_no_records() -> None:
     assert index_records(io.BytesIO(b""), ",").records == 0
 
 
-def test_index_is_thinned_out_for_large_chunks() -> None:
-    index = index_records(io.BytesIO(b"1\n" * 100_000), ",", marks_per_chunk=10)
+def test_index_is_thinned_out_for_large_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.tasks.ingest.record_scanner._MARKS", 10)
+    index = index_records(io.BytesIO(b"1\n" * 100_000), ",")
     assert index.records == 100_000
     assert len(index.marks) <= 22
     assert np.all(np.diff(index.marks[:, 0]) > 0)
 
 
-def test_a_quote_that_never_closes_names_the_line_it_opens_in() -> None:
+def test_a_quote_that_never_closes_names_the_line_it_opens_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay.tasks.ingest.record_scanner._CHUNK", 4)
     with pytest.raises(InputError, match="line 3"):
-        index_records(io.BytesIO(b'1,a\n2,b\n3,"c\n4,d\n5,e\n'), ",", chunk_size=4)
+        index_records(io.BytesIO(b'1,a\n2,b\n3,"c\n4,d\n5,e\n'), ",")

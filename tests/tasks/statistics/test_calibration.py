@@ -23,8 +23,9 @@ def seeded() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_one_bin_is_the_gap_of_the_means_where_chance_adds_nothing():
-    found = calibration_error([0.9, 0.8, 0.7] * 100, [1, 0, 0] * 100, range(300), seeded(), bins=1)
+def test_one_bin_is_the_gap_of_the_means_where_chance_adds_nothing(monkeypatch):
+    monkeypatch.setattr("assay.tasks.statistics.calibration.BINS", 1)
+    found = calibration_error([0.9, 0.8, 0.7] * 100, [1, 0, 0] * 100, range(300), seeded())
     assert found.value == pytest.approx(0.8 - 1 / 3)
 
 

@@ -82,9 +82,9 @@ def test_what_never_varied_has_the_exact_interval_of_no_exception(n: int) -> Non
     assert -1 <= low < -0.25 < high <= 1
 
 
-def test_one_sided_it_is_the_rule_of_three() -> None:
-    _, high = unvaried(0.0, 300, level=0.9)
-    assert high == pytest.approx(3 / 300, rel=0.01)
+def test_two_sided_the_rule_of_three_is_one_of_nearly_four() -> None:
+    _, high = unvaried(0.0, 300)
+    assert high == pytest.approx(-np.log(0.025) / 300, rel=0.01)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.03, 0.06, 0.12])

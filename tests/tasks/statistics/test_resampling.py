@@ -64,14 +64,13 @@ def test_mean_flip_probability_over_600_draws():
     assert covered / 600 >= 0.91
 
 
-def test_groups_that_are_alike_count_as_often_as_they_are():
+def test_groups_that_are_alike_count_as_often_as_they_are(monkeypatch):
+    monkeypatch.setattr("assay.tasks.statistics.resampling.RESAMPLES", 40_000)
     values, often = np.array([0.0, 1.0, 5.0]), np.array([30, 20, 10])
     each = np.repeat(values, often)
     whole = bca_interval(ratio_of(each, np.ones(60)), 60, np.random.default_rng(0), resamples=40_000)
     sums = np.column_stack([values, np.ones(3)])
-    counted = bca_interval_of_sums(
-        lambda found: found[:, 0] / found[:, 1], sums, often, np.random.default_rng(1), resamples=40_000
-    )
+    counted = bca_interval_of_sums(lambda found: found[:, 0] / found[:, 1], sums, often, np.random.default_rng(1))
     assert counted.value == pytest.approx(whole.value)
     assert (counted.low, counted.high) == pytest.approx((whole.low, whole.high), abs=0.02)
 

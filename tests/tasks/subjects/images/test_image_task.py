@@ -19,7 +19,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.subjects.images.model import load_image_model
 from assay.tasks.subjects.images.task import measure_images, predict_images, train_network
@@ -343,7 +343,7 @@ def test_a_worker_killed_after_a_checkpoint_changes_no_bit_of_the_weights(tmp_pa
         return trained.files.digest, trained.curve.digest
 
     opened = Store(str(stores[0])).open()
-    with Run("test", opened, lambda: open_engine(settings), SilentProgress(), compute=settings):
+    with Run("test", opened, lambda: open_engine(settings), Progress(), compute=settings):
         killed = weights_and_curve()
     assert marker.exists()
     with make_run(store=str(stores[1])):
