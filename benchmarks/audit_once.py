@@ -21,7 +21,7 @@ from assay.infra.prefect.server import PrefectServer, prefect_api
 from assay.infra.settings import Compute
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 PIPELINE = "breast-cancer"
 
@@ -38,7 +38,7 @@ def main(engine: str, orchestrated: bool) -> None:
                 PIPELINE,
                 Store(place).open(),
                 lambda: open_engine(compute),
-                SilentProgress(),
+                Progress(),
                 compute=compute,
                 conductor=_conductor(orchestrated),
             ) as run,

@@ -21,7 +21,7 @@ from assay.infra.stages.runs import Conductor, Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 _BATCH = 10
 
@@ -74,7 +74,7 @@ def _run(store: str, conductor: Conductor) -> Run:
         "bookkeeping",
         Store(store).open(),
         lambda: open_engine(compute),
-        SilentProgress(),
+        Progress(),
         compute=compute,
         conductor=conductor,
     )

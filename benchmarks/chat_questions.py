@@ -22,7 +22,7 @@ from assay.infra.engines.opening import SerialEngine
 from assay.infra.settings import Compute
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
@@ -39,7 +39,7 @@ def ask(url: str, folder: Path, questions: int, at_once: int) -> None:
     compute = Compute(engine="serial", gpu="never")
     store = Store(str(folder / "store")).open()
     asking = Asking(model="m", prompt="prompt.txt", answers={"spam": (), "ham": ()}, at_once=at_once, form="chat")
-    with Run("asked", store, lambda: SerialEngine(compute), SilentProgress(), compute=compute):
+    with Run("asked", store, lambda: SerialEngine(compute), Progress(), compute=compute):
         subject = resolve_subject(Subject(classifier=url, asking=asking), folder)
         assert subject.code is not None
         OwnTextModel(subject.code, 2, names=("ham", "spam")).probabilities([f"song {at}" for at in range(questions)])

@@ -31,7 +31,7 @@ from assay.infra.stages.stage import stage
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact, Files, Table
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 WORKERS, TRAININGS, ATTACKS, PARTITIONS = 8, 12, 40, 6
 _SHORTEST, _LONGEST = 6.0, 18.0
@@ -138,7 +138,7 @@ def once(scale: float, processes: bool) -> tuple[float, dict[str, float]]:
         warm.mkdir()
         calls = (Call(at, f"nap {at}", sleep, (Nap(f"{at}", 0.5, str(warm)),)) for at in range(2 * WORKERS))
         assert all(outcome.error is None for outcome in engine.run(calls))  # every worker has imported what it needs
-        run = Run("night", Store(f"{place}/store").open(), lambda: engine, SilentProgress(), compute=compute)
+        run = Run("night", Store(f"{place}/store").open(), lambda: engine, Progress(), compute=compute)
         with run:
             began = time.perf_counter()
             made = night(scale, str(log))

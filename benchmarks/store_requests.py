@@ -35,7 +35,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.stages.shuffle import Post
 from assay.infra.storage import folders
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.ordering import sorting
 
 FUNCTIONS, ROWS, FEW_ROWS = 10, 240_000, 2_400
@@ -139,7 +139,7 @@ def counted(partitions: int, ranges: int, rows: int) -> Counter[str]:
     )
     store = Store(f"counted://store-{next(_empty)}").open()
     compute = Compute(engine="serial", gpu="never")
-    with Run("counted", store, lambda: CountedEngine(compute), SilentProgress(), compute=compute):
+    with Run("counted", store, lambda: CountedEngine(compute), Progress(), compute=compute):
         chain(options, to="test")
     return Counter(asked)
 

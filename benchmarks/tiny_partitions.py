@@ -40,7 +40,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.infra.terminal import ShownStage, SilentProgress
+from assay.infra.terminal import Progress, ShownStage
 
 ROWS = 10
 FOLDED = 5  # a fifth of the calls is folded: the scheduler holds those until the fold ends
@@ -92,7 +92,7 @@ def count(samples: Artifact[Samples]) -> Artifact[Classes]:
     return write_table(pa.table({"code": [0, 1], "name": names}, schema=Classes.schema), into=Classes)
 
 
-class Watched(SilentProgress):
+class Watched(Progress):
     """Notes what the flow and the scheduler hold at every tenth of a stage."""
 
     def __init__(self, scheduler: psutil.Process) -> None:

@@ -106,7 +106,7 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
     from assay.infra.settings import Compute
     from assay.infra.stages.runs import Run
     from assay.infra.storage.store import Store
-    from assay.infra.terminal import SilentProgress
+    from assay.infra.terminal import Progress
 
     def make(
         pipeline: str = "test",
@@ -123,7 +123,7 @@ def make_run(tmp_path: Path) -> Callable[..., "object"]:
             pipeline,
             Store(store or str(tmp_path / "store")).open(),
             lambda: open_engine(settings),
-            SilentProgress(),
+            Progress(),
             seed=seed,
             compute=settings,
             fresh=fresh,

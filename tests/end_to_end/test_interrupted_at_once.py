@@ -16,7 +16,7 @@ from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 pytestmark = pytest.mark.xdist_group("interrupted-at-once")
 
@@ -71,7 +71,7 @@ def test_a_killed_run_is_left_alone_while_it_lives_and_gone_on_with_afterwards(
     project = load_project(
         team / "pipelines.yaml", pipeline="pair", overrides=["compute.engine=serial"], store=str(team / "undisturbed")
     )
-    progress = SilentProgress()
+    progress = Progress()
     opened = Store(project.store).open()
     with Run("pair", opened, engine_of(project, progress), progress, compute=project.compute) as run:
         assert not audit(project.pipeline("pair"), project.folder).failures

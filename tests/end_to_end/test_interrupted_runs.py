@@ -14,7 +14,7 @@ from assay.flows.configuration.loading import load_project
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 pytestmark = pytest.mark.xdist_group("interrupted-runs")
 
@@ -30,7 +30,7 @@ def undisturbed(team: Path) -> dict[str, str]:
     project = load_project(
         team / "pipelines.yaml", pipeline="night", overrides=["compute.engine=serial"], store=str(team / "undisturbed")
     )
-    progress = SilentProgress()
+    progress = Progress()
     with Run(
         "night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
     ) as run:

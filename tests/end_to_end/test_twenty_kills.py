@@ -20,7 +20,7 @@ from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import INGREDIENTS, MANIFESTS, Store
 from assay.infra.storage.sweep import clean
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("interrupted-runs")]
 
@@ -35,7 +35,7 @@ def undisturbed(team: Path) -> dict[str, str]:
     """The digests of a run that nothing happens to."""
     place = str(team / "undisturbed")
     project = load_project(team / "pipelines.yaml", pipeline="night", overrides=["compute.engine=serial"], store=place)
-    progress = SilentProgress()
+    progress = Progress()
     with Run("night", Store(place).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline("night"), project.folder).failures == ()
         run.record.status = "done"

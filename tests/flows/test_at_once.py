@@ -15,7 +15,7 @@ from assay.flows.running import engine_of, perform
 from assay.infra.errors import AssayError
 from assay.infra.stages.runs import Conductor, Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import findings_of
 
 BROKEN = """
@@ -44,7 +44,7 @@ def night(folder: Path, store: str, at_once: int, conductor: Conductor) -> dict[
     project = load_project(
         folder / "pipelines.yaml", pipeline="pair", overrides=settings, store=str(folder / "stores" / store)
     )
-    progress = SilentProgress()
+    progress = Progress()
     run = Run(
         "pair",
         Store(project.store).open(),

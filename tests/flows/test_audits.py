@@ -13,7 +13,7 @@ from assay.flows.configuration.loading import Project, load_project
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import Finding, findings_from
 
 PANEL = [
@@ -32,7 +32,7 @@ def perform(store: Path, *overrides: str, seed: int = 0, fresh: bool = False) ->
     project: Project = load_project(
         ROOT / "pipelines.yaml", pipeline="breast-cancer", overrides=[*SMALL, *overrides], store=str(store)
     )
-    progress = SilentProgress()
+    progress = Progress()
     run = Run(
         "breast-cancer",
         Store(project.store).open(),
@@ -158,7 +158,7 @@ pipelines:
 """
     )
     project = load_project(config, pipeline="two", store=str(tmp_path / "store"))
-    progress = SilentProgress()
+    progress = Progress()
     with Run(
         "two", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
     ) as run:
@@ -202,7 +202,7 @@ def test_a_resorted_source_is_another_source(tmp_path: Path):
         data.write_text("id,x,gold\n" + "\n".join(order) + "\n")
         overrides = [f"ordering.datasets={datasets}"]
         project = load_project(config, pipeline="sorted", overrides=overrides, store=str(tmp_path / store))
-        progress = SilentProgress()
+        progress = Progress()
         with Run(
             "sorted", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
         ) as run:
@@ -233,7 +233,7 @@ def test_one_labeler_that_fails_leaves_the_other(tmp_path: Path, monkeypatch: py
         overrides=[SMALL[0], "weak_labels.labelers=[snorkel, majority]", SMALL[2]],
         store=str(tmp_path / "store"),
     )
-    progress = SilentProgress()
+    progress = Progress()
     with Run("b", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         made = audit(project.pipeline("breast-cancer"), project.folder)
         assert list(made.results["curation"].orders) == ["majority"]

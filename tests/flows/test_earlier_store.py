@@ -15,7 +15,7 @@ from assay.flows.audit import audit
 from assay.flows.running import engine_of
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 # The stages whose method has changed since the store was written. What stands on their results is computed anew, too,
@@ -46,6 +46,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_trust": "McNemar's mid-p with Tango's interval",
     "look_for_neighbours": "the interval of an area is Student's t on its samples, as everywhere else",
     "look_into_pools": "the same",
+    "train_labeler": "triplets learns nothing of rules of which no three vote together; the other labelers learn the same",
     "conclude": "findings of the above are among what it gathers",
     "perturb_terms": "s and ß are not swapped: where case does not count that is no change",
 }
@@ -79,7 +80,7 @@ def test_only_what_changed_is_computed_over_a_store_that_an_earlier_version_wrot
     profile = {fact: value for fact, value in profile.items() if fact != "device"}
     # Keys hold the processor and the versions of those who wrote it; what is tested here is everything else in them.
     monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda _: profile)
-    project, progress = project_in(unpacked, name), SilentProgress()
+    project, progress = project_in(unpacked, name), Progress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute) as run:
         assert audit(project.pipeline(name), project.folder).failures == ()
     assert {stage.stage for stage in run.record.stages if not stage.cached} <= set(COMPUTED_ANEW)

@@ -20,7 +20,7 @@ from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 PIPELINES = Path(__file__).parents[2] / "pipelines.yaml"
 RARE = "wave"  # nothing else imports sounds
@@ -78,7 +78,7 @@ def test_the_first_stage_waits_for_workers_and_is_not_charged_for_it(tmp_path: P
         now[0] += slow
         return open_engine(settings)
 
-    with Run("test", Store(str(tmp_path)).open(), started_late, SilentProgress(), compute=settings) as run:
+    with Run("test", Store(str(tmp_path)).open(), started_late, Progress(), compute=settings) as run:
         make(10)
         make(20)
     first, second = run.record.stages

@@ -69,16 +69,14 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     from assay.infra.settings import Compute
     from assay.infra.stages.runs import Run
     from assay.infra.storage.store import Store
-    from assay.infra.terminal import SilentProgress
+    from assay.infra.terminal import Progress
 
     folder = tmp_path_factory.mktemp("prefect")
     compute = Compute(engine="serial", at_once=FAMILIES)
     store = Store(str(folder / "store")).open()
     server = PrefectServer(folder / "prefect").launch()
     try:
-        run = Run(
-            "night", store, lambda: open_engine(compute), SilentProgress(), compute=compute, conductor=Orchestrated()
-        )
+        run = Run("night", store, lambda: open_engine(compute), Progress(), compute=compute, conductor=Orchestrated())
         with prefect_api(server), run:
             made = night()
             from prefect.client.orchestration import get_client

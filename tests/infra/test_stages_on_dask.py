@@ -18,7 +18,7 @@ from assay.infra.stages.stage import stage, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact, Part
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -52,7 +52,7 @@ def plain_and_gpu() -> Iterator[Engine]:
 def run_on(tmp_path: Path) -> Callable[..., Run]:
     def make(engine: Engine, store: str = "store", **compute: object) -> Run:
         opened = Store(str(tmp_path / store)).open()
-        return Run("test", opened, lambda: Kept(engine), SilentProgress(), compute=Compute(**compute))
+        return Run("test", opened, lambda: Kept(engine), Progress(), compute=Compute(**compute))
 
     return make
 

@@ -8,8 +8,8 @@ import pytest
 from assay.infra.terminal import (
     MOST_BARS,
     PlainProgress,
+    Progress,
     ShownStage,
-    SilentProgress,
     TerminalProgress,
     open_progress,
     stage_line,
@@ -137,7 +137,7 @@ def test_a_long_summary_keeps_its_time() -> None:
 
 
 def test_silence(capfd: pytest.CaptureFixture[str]) -> None:
-    progress = SilentProgress()
+    progress = Progress()
     progress.stage_started(LABEL, 1)
     progress.notice("heard by nobody")
     progress.stage_done(LABEL, "done", 1.0)

@@ -19,7 +19,7 @@ from assay.infra.stages.stage import stage
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
-from assay.infra.terminal import ShownStage, SilentProgress
+from assay.infra.terminal import Progress, ShownStage
 
 
 class Learned(NamedTuple):
@@ -101,7 +101,7 @@ def test_a_table_that_nobody_announced_is_an_error(run):
 def test_a_worker_killed_in_the_middle_of_a_training_changes_nothing_and_the_bar_moves(tmp_path):
     seen: list[tuple[int, int]] = []
 
-    class Watching(SilentProgress):
+    class Watching(Progress):
         def advance(self, stage: ShownStage, done: int, total: int) -> None:
             seen.append((done, total))
 

@@ -9,7 +9,7 @@ from direct_nights import project_in
 
 from assay.flows.blame.shares import Blame, Sharing, question_about, sharing
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 
 def asked(folder: Path, earlier: str, later: str, **finding: str) -> Sharing:
@@ -22,7 +22,7 @@ def asked(folder: Path, earlier: str, later: str, **finding: str) -> Sharing:
 
 def shared(folder: Path, earlier: str, later: str, **finding: str) -> Blame:
     """Its answer."""
-    return asked(folder, earlier, later, **finding).share_out(SilentProgress())
+    return asked(folder, earlier, later, **finding).share_out(Progress())
 
 
 def attributed(found: Blame, parts: Mapping[str, str], truth: Mapping[str, float]) -> bool:

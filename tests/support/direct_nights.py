@@ -11,11 +11,11 @@ from assay.flows.running import RunResult, engine_of, perform
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import ShownStage, SilentProgress
+from assay.infra.terminal import Progress, ShownStage
 from assay.tasks.statistics.findings import Finding, findings_of
 
 
-class Heard(SilentProgress):
+class Heard(Progress):
     """Remembers what a run says: the end of every stage, and its notices."""
 
     def __init__(self) -> None:

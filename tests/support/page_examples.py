@@ -16,7 +16,7 @@ from assay.flows.running import engine_of
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.gates import judge
 
@@ -44,7 +44,7 @@ def perform(folder: Path, name: str, text: str) -> tuple[Audit, list[Finding]]:
     """One pipeline of a block, run in this process; nothing fails, and every gate is kept."""
     (folder / "pipelines.yaml").write_text(text, encoding="utf-8")
     project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=["compute.engine=serial"])
-    pipeline, progress = project.pipeline(name), SilentProgress()
+    pipeline, progress = project.pipeline(name), Progress()
     with Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute):
         made = audit(pipeline, project.folder)
         assert made.failures == ()

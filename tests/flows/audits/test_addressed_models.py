@@ -22,7 +22,7 @@ from assay.flows.running import engine_of
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 from assay.tasks.subjects.addresses.services import asked_services, service_findings
 
@@ -66,7 +66,7 @@ class Night(NamedTuple):
 def performed(folder: Path, name: str) -> Night:
     """One pipeline, run in this process; nothing fails."""
     project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=["compute.engine=serial"])
-    progress = SilentProgress()
+    progress = Progress()
     run = Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute)
     with run:
         made = audit(project.pipeline(name), project.folder)

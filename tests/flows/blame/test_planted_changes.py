@@ -12,7 +12,7 @@ from planted_changes import PARTS, in_the_population, plant
 
 from assay.flows.blame.shares import Blame, Sharing, blame_sentence
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 
 class Nights(dict[tuple[str, ...], str]):
@@ -42,7 +42,7 @@ def asked(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: st
 
 
 def shared(nights: tuple[Path, dict[tuple[str, ...], str]], *changes: str, of: str, group: str = "D5") -> Blame:
-    return asked(nights, *changes, of=of, group=group).share_out(SilentProgress())
+    return asked(nights, *changes, of=of, group=group).share_out(Progress())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_hybrids_leave_nothing_that_could_be_taken_for_a_night(nights) -> None:
 @pytest.mark.slow
 def test_the_forecast_knows_what_the_store_has(nights) -> None:
     once = asked(nights, "labels", "rule", "epoch", of="gold")
-    once.share_out(SilentProgress())
+    once.share_out(Progress())
     assert not once.forecast().costs
     assert once.forecast().in_words() == "Nothing has to be computed."
 

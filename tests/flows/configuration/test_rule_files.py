@@ -15,7 +15,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 
 ROWS = "id,size,text,label\n" + "".join(
     f"s{at},{at},{'win money' if at % 3 == 0 else 'a song'},{'spam' if at % 2 else 'ham'}\n" for at in range(40)
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
 def night(folder: Path, text: str) -> RunRecord:
     (folder / "pipelines.yaml").write_text(text)
     project = load_project(folder / "pipelines.yaml", overrides=["compute.engine=serial"])
-    pipeline, progress = project.pipeline("night"), SilentProgress()
+    pipeline, progress = project.pipeline("night"), Progress()
     with Run(
         "night", Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute
     ) as run:

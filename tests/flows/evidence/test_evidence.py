@@ -29,7 +29,7 @@ from assay.infra.errors import InputError
 from assay.infra.storage.log import entries_in, log_action, log_lines
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import findings_of, findings_table
 
 NIGHT = """
@@ -190,14 +190,14 @@ def test_a_part_is_reproduced_elsewhere_from_the_bundle_and_the_data_alone(
 def test_other_data_are_refused(honest: Honest, night: Path) -> None:
     checked = read_bundle(honest.path, honest.public)
     with pytest.raises(InputError, match="The data here are not those of the run"):
-        recompute(checked, 0.05, 0, night.parent / "again", SilentProgress())
+        recompute(checked, 0.05, 0, night.parent / "again", Progress())
 
 
 def test_on_another_processor_findings_are_held_against_their_intervals(
     honest: Honest, night: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("assay.infra.stages.runs.numeric_profile", lambda _: {"processor": "another"})
-    came = recompute(read_bundle(honest.path, honest.public), 0.05, 0, night, SilentProgress())
+    came = recompute(read_bundle(honest.path, honest.public), 0.05, 0, night, Progress())
     assert came.verdict == "consistent"
     assert "other keys here" in came.where
 
@@ -215,7 +215,7 @@ def test_a_made_up_result_that_its_signer_signed_is_not_reproduced(tmp_path: Pat
     store.folder.write(file, bytes(content))
     _, private, public = new_keys(tmp_path, "liar")
     checked = read_bundle(bundled(tmp_path / "team", private, tmp_path / "lie.zip"), public)
-    came = recompute(checked, 1.0, 0, tmp_path / "team", SilentProgress())
+    came = recompute(checked, 1.0, 0, tmp_path / "team", Progress())
     assert (came.verdict, came.drawn) == ("not reproduced", came.units)
     assert "1 part differ" in came.where
     assert manifest.title in came.where
@@ -231,7 +231,7 @@ def test_a_finding_that_its_signer_made_up_is_not_reproduced(tmp_path: Path) -> 
         pq.write_table(made_up, sink)
     _, private, public = new_keys(tmp_path, "liar")
     checked = read_bundle(bundled(tmp_path / "team", private, tmp_path / "lie.zip"), public)
-    came = recompute(checked, 0.05, 0, tmp_path / "team", SilentProgress())
+    came = recompute(checked, 0.05, 0, tmp_path / "team", Progress())
     assert came.verdict == "not reproduced"
     assert "subject.accuracy elsewhere" in came.where
 

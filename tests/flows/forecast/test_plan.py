@@ -16,7 +16,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.ingest.task import ingest
 from assay.tasks.ordering.task import check_order
 
@@ -38,7 +38,7 @@ def planned(team: Path, *overrides: str, seed: int = 0) -> list[tuple[str, str]]
 
 def perform(team: Path, *overrides: str) -> list[tuple[str, bool]]:
     """The stages of a run, and whether each was cached."""
-    chosen, progress = project(team, *overrides), SilentProgress()
+    chosen, progress = project(team, *overrides), Progress()
     with Run("night", Store(chosen.store).open(), engine_of(chosen, progress), progress, compute=chosen.compute) as run:
         assert audit(chosen.pipeline("night"), chosen.folder).failures == ()
         run.record.status = "done"

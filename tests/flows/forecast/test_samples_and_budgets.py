@@ -27,7 +27,7 @@ from assay.infra.errors import InputError, RunError
 from assay.infra.stages.runs import Run
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.reporting.index import render_index
 
 
@@ -46,7 +46,7 @@ def project(team: Path, *overrides: str) -> Project:
 
 
 def night(team: Path, share: float = 1.0, *overrides: str, seconds: float | None = None, seed: int = 0) -> RunRecord:
-    chosen, progress = project(team, *overrides), SilentProgress()
+    chosen, progress = project(team, *overrides), Progress()
     run = Run(
         "night",
         Store(chosen.store).open(),

@@ -18,7 +18,7 @@ from assay.flows.running import engine_of
 from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
 
 SIDE = 12
@@ -125,7 +125,7 @@ def project(folder: Path, config: str, *overrides: str) -> tuple[Project, str]:
 
 def perform(folder: Path, config: str, *overrides: str, seed: int = 0) -> tuple[Run, Audit]:
     read, name = project(folder, config, *overrides)
-    progress = SilentProgress()
+    progress = Progress()
     run = Run(name, Store(read.store).open(), engine_of(read, progress), progress, seed=seed, compute=read.compute)
     with run:
         made = audit(read.pipeline(name), read.folder)

@@ -24,7 +24,7 @@ from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.attacks.pgd import FGSM, PGD
 from assay.tasks.attacks.table import PRESETS
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_from
@@ -72,7 +72,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Audit, l
     write_images(folder)
     (folder / "pipelines.yaml").write_text(PIPELINE)
     project = load_project(folder / "pipelines.yaml")
-    pipeline, progress = project.pipeline("night"), SilentProgress()
+    pipeline, progress = project.pipeline("night"), Progress()
     store = Store(project.store).open()
     with Run("night", store, engine_of(project, progress), progress, compute=project.compute) as run:
         made = audit(pipeline, project.folder)
@@ -158,7 +158,7 @@ def test_a_defended_model_is_handed_out_and_named_as_a_subject(audited, tmp_path
     attack = PIPELINE[end : PIPELINE.index("      - fgsm")]
     later.write_text(f"{PIPELINE[:start]}{lines}{attack}    defenses: [standard: {{steps: 1}}]\n")
     again = load_project(later)
-    progress = SilentProgress()
+    progress = Progress()
     with Run("later", Store(again.store).open(), engine_of(again, progress), progress, compute=again.compute):
         other = audit(again.pipeline("night"), again.folder)
         assert other.failures == ()

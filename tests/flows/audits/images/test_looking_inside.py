@@ -19,7 +19,7 @@ from assay.flows.yaml_document import ConfigurationError
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.reporting.layout import block_markup
 from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.findings import FindingIndex, findings_from
@@ -70,7 +70,7 @@ def made(
     write_images(folder)
     (folder / "pipelines.yaml").write_text(INSIDE)
     read = load_project(folder / "pipelines.yaml", pipeline="inside", store=str(folder / "store"))
-    pipeline, progress = read.pipeline("inside"), SilentProgress()
+    pipeline, progress = read.pipeline("inside"), Progress()
     run = Run("inside", Store(read.store).open(), engine_of(read, progress), progress, seed=0, compute=read.compute)
     with run:
         found = audit(pipeline, read.folder)

@@ -13,7 +13,7 @@ from assay.flows.running import engine_of, perform
 from assay.infra.errors import AssayError
 from assay.infra.stages.runs import Run
 from assay.infra.storage.store import Store
-from assay.infra.terminal import SilentProgress
+from assay.infra.terminal import Progress
 from assay.tasks.statistics.findings import FindingIndex, findings_of
 from tests.support.shrunken_night import PIPELINES
 
@@ -23,7 +23,7 @@ def night(folder: Path, store: str, name: str = "shrunken", *, at_once: int = 1)
     (folder / "pipelines.yaml").write_text(PIPELINES)
     settings = ["compute.engine=serial", f"compute.at_once={at_once}", "compute.retries=0"]
     project = load_project(folder / "pipelines.yaml", pipeline=name, overrides=settings, store=str(folder / store))
-    progress, pipeline = SilentProgress(), project.pipeline(name)
+    progress, pipeline = Progress(), project.pipeline(name)
     run = Run(name, Store(project.store).open(), engine_of(project, progress), progress, compute=project.compute)
     run.record.settings = pipeline.model_dump(mode="json")
     code = 0
