@@ -46,7 +46,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_trust": "McNemar's mid-p with Tango's interval",
     "look_for_neighbours": "the interval of an area is Student's t on its samples, as everywhere else",
     "look_into_pools": "the same",
-    "train_labeler": "triplets learns nothing of rules of which no three vote together; the other labelers learn the same",
+    "train_labeler": "triplets learns nothing of rules of which no three vote together; the others learn the same",
     "conclude": "findings of the above are among what it gathers",
     "perturb_terms": "s and ß are not swapped: where case does not count that is no change",
 }
