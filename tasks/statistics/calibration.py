@@ -87,7 +87,7 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
     drawn = replicates(binned, groups_there, generator)
     spread = drawn.std(axis=0)
     if spread.max() < _NOTHING:
-        return CalibrationError(plain, *unvaried(min(plain, 1.0), kish(sizes), least=0), 0.0)
+        return CalibrationError(plain, *unvaried(min(plain, 1.0), kish(sizes), least=0.0), 0.0)
     value = float(_less_chance(gap, spread))
     moved, most = (
         float(np.quantile(sums, (1 + LEVEL) / 2))
@@ -176,7 +176,7 @@ def share_interval(value: float, without: Sequence[float], groups: float) -> Int
     """
     _, low, high = jackknife_interval(value, without)
     if high - low < _NOTHING:
-        return Interval(value, *unvaried(min(value, 1.0), groups, least=0))
+        return Interval(value, *unvaried(min(value, 1.0), groups, least=0.0))
     return Interval(value, max(0.0, low), min(1.0, high))
 
 

@@ -65,7 +65,7 @@ def unvaried(value: float, n: float, least: float = -1.0) -> tuple[float, float]
 
     >>> [round(end, 3) for end in unvaried(0, 100)], [round(end, 3) for end in unvaried(1, 100)]
     ([-0.036, 0.036], [0.928, 1.0])
-    >>> [round(end, 3) for end in unvaried(0, 100, least=0)]
+    >>> [round(end, 3) for end in unvaried(0, 100, least=0.0)]
     [0.0, 0.036]
     """
     if n < 1 or not least <= value <= 1:
