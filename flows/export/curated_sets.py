@@ -36,6 +36,7 @@ from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.ingest.rows import is_list
+from assay.tasks.ordering.settings import SCORES_IN_WORDS
 from assay.tasks.reporting.numerals import p_concluded
 from assay.tasks.statistics.findings import Finding, FindingIndex, findings_of
 
@@ -116,12 +117,6 @@ def _named(codes: pa.ChunkedArray, classes: Mapping[int, str]) -> pa.Array:
     return pa.array([None if code is None else classes.get(code, str(code)) for code in codes.to_pylist()], pa.string())
 
 
-ORDERED_BY = {
-    "bound": "its lower end",
-    "confidence": "that confidence",
-    "entropy": "how little the votes are divided (their entropy)",
-    "learned": "a score of how likely the label is right, learned from true classes of other samples",
-}
 _IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
@@ -178,7 +173,7 @@ def data_card(record: RunRecord, folder: CuratedFolder, title: str, labeler: str
         licence=escaped_markdown(licence),
         labeler=escaped_markdown(labeler),
         pruned="all were kept" if set_up.get("pruning") is None else "those that depend on each other were pruned",
-        score=ORDERED_BY[(set_up.get("ordering") or {}).get("by", "bound")],
+        score=SCORES_IN_WORDS[(set_up.get("ordering") or {}).get("by", "bound")],
         verdict=verdict,
         sets=markdown_table(("data set", "samples", "weak labels that are right", "of n with known class"), sets),
         columns=markdown_table(("column", "type", "what it is"), columns),

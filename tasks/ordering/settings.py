@@ -13,6 +13,12 @@ from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 
 Score = Literal["bound", "confidence", "entropy", "learned"]
+SCORES_IN_WORDS: dict[Score, str] = {
+    "bound": "its lower end",
+    "confidence": "that confidence",
+    "entropy": "how little the votes are divided (their entropy)",
+    "learned": "a score of how likely the label is right, learned from true classes of other samples",
+}
 SCORES: tuple[Score, ...] = get_args(Score)
 
 

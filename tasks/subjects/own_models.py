@@ -79,10 +79,10 @@ def answering_function(code: Asked, what: str) -> Callable[[list[Any]], object]:
     return function
 
 
-def require_class_order(code: Asked, classes: Sequence[str]) -> None:
+def require_class_order(code: CodeReference, classes: Sequence[str]) -> None:
     """Raises where a person's model says in `classes_`, as those of scikit-learn do, that its columns are the audit's
     classes in another order: each would be read as another class."""
-    listed = getattr(code.load(), "classes_", ()) if isinstance(code, CodeReference) else ()
+    listed = getattr(code.load(), "classes_", ())
     named = [str(name) for name in listed] if isinstance(listed, Sequence | np.ndarray) else []
     if named != list(classes) and sorted(named) == sorted(classes):
         raise InputError(

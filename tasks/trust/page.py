@@ -173,16 +173,19 @@ def confidence_plot(explained: Explained) -> list[Block]:
         for place, (kind, pairs) in enumerate(kinds.items())
     ]
     drawn = [line for line in series if line.x]
-    ends = "{} from {} of the least to {} of the most confident predictions"
     if not drawn:
         return []
+    ends = [
+        f"{line.name} from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
+        for line in drawn
+    ]
     return [
         LinePlot(
             f"Confidence and trust, {explained.subject}, {explained.explainer}",
             drawn,
             "Confidence of the subject in its prediction",
             "Untrustworthy",
-            f"{'; '.join(ends.format(line.name, percent(line.y[0]), percent(line.y[-1])) for line in drawn)}.",
+            f"{'; '.join(ends)}.",
             (0.0, 1.0),
             note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
             scale="percent",
