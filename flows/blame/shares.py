@@ -57,7 +57,8 @@ def question_about(
     That is the worst that the gates on change judged, in the run that they hold this one against; where they judged
     none, the finding that got worse by most since `against` or the run before.
     """
-    gate = None if asked.get("finding") or later.findings is None else _worst_judged(store, config, later, against)
+    by_gates = not asked.get("finding") and later.findings is not None
+    gate = _worst_judged(store, config, later, against, asked) if by_gates else None
     if gate is not None and gate.finding is not None:
         earlier = store.run(str(gate.looked["against"]))
         asked = dict(zip(_ASKED, gate.finding.key, strict=True))
@@ -72,14 +73,21 @@ def question_about(
     return Question(earlier, later, chosen.before, chosen.after)
 
 
-def _worst_judged(store: Store, config: str, later: RunRecord, against: RunRecord | None) -> GateResult | None:
-    """The gate on change that did worst, of those that failed, warned or could not tell."""
+def _is_asked_for(key: Sequence[str], asked: Mapping[str, str | None]) -> bool:
+    return all(asked.get(name) in (None, part) for name, part in zip(_ASKED, key, strict=True))
+
+
+def _worst_judged(
+    store: Store, config: str, later: RunRecord, against: RunRecord | None, asked: Mapping[str, str | None]
+) -> GateResult | None:
+    """The gate on change that did worst, of those that failed, warned or could not tell on what is asked for."""
     gates, budget = gates_for(later, config, store)
     on_change = [gate for gate in gates if gate.is_on_change]
     judged = [
         result
         for result in judge_night(on_change, findings_of(store, later), Past(store, later), budget)
         if result.outcome != "passed"
+        and (result.finding is None or _is_asked_for(result.finding.key, asked))
         and result.looked.get("against") not in (None, later.id)
         and (against is None or result.looked["against"] == against.id)
     ]
@@ -104,17 +112,12 @@ def _chosen(
 ) -> Change:
     metric = asked.get("finding")
     if not metric:
-        worst = worst_changes(store, earlier, later)
-        if worst:
-            return worst[0]
-        raise InputError(
-            f"Nothing got worse between {earlier.id} and {later.id}: name what you ask about with --finding."
-        )
-    fitting = [
-        change
-        for change in both
-        if all(asked.get(name) in (None, part) for name, part in zip(_ASKED, change.key, strict=True))
-    ]
+        for change in worst_changes(store, earlier, later):
+            if _is_asked_for(change.key, asked):
+                return change
+        what = "Nothing like that on the scorecard" if any(asked.values()) else "Nothing on the scorecard"
+        raise InputError(f"{what} got worse between {earlier.id} and {later.id}: name the finding with --finding.")
+    fitting = [change for change in both if _is_asked_for(change.key, asked)]
     if len(fitting) > 1:
         shown = "; ".join(", ".join(part for part in change.key[1:] if part) or "alone" for change in fitting[:_LISTED])
         more = f" and {len(fitting) - _LISTED} more" if len(fitting) > _LISTED else ""

@@ -389,7 +389,10 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
     for base in bases_of(findings):
         answer = clean(findings, base)
         if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
-            better = f"Train {base} longer or on more samples (train.epochs, where Assay trains it)."
+            better = (
+                f"Train {base} longer or on more samples (train.epochs, where Assay trains it); of a model of your own, "
+                "look first whether its columns are the classes in the audit's order."
+            )
             if _in_words(findings, base):
                 better = (
                     f"Put the question to {base} otherwise (asking.prompt, with examples of each class; asking.model)."

@@ -54,6 +54,9 @@ def test_the_worst_judged_change_is_shared_out(two, capsys: pytest.CaptureFixtur
     assert "the weights (epoch.txt)" in told["sentence"]
     assert blame(two, later) == 0  # everything is in the store now: nobody is asked
     assert "Nothing has to be computed." in capsys.readouterr().err
+    assert blame(two, later, "--subject", "another") == 2
+    assert "Nothing like that on the scorecard got worse" in capsys.readouterr().err
+    assert blame(two, later, "--subject", "own", "--group", "D5") == 0
 
 
 @pytest.mark.slow
