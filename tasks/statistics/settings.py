@@ -206,9 +206,13 @@ class Gate(Settings, populate_by_name=True):
         return is_about(self, finding)
 
     def slice_in_words(self) -> str:
-        """What it leaves to a slice, as it stands behind the name of the finding."""
+        """What it leaves to a slice, as it stands behind the name of the finding.
+
+        >>> Gate(finding="labeling.coverage", of="", at_least=0.8).slice_in_words()
+        ' (of all)'
+        """
         named = (("of", self.of), ("group", self.group), ("subject", self.subject))
-        parts = [f"{word} {value}" for word, value in named if value is not None]
+        parts = [f"{word} {value or 'all'}" for word, value in named if value is not None]
         return f" ({', '.join(parts)})" if parts else ""
 
     def _bounds(self) -> str:
