@@ -156,7 +156,8 @@ def _open_run(
     run = Run(
         pipeline.name,
         store,
-        engine_of(project, progress, libraries_of(pipeline)),
+        # Where nothing is left, workers start only where a model of one's own is asked again about a few samples.
+        engine_of(project, progress, libraries_of(pipeline) if verify or is_something_left(expected) else ()),
         progress,
         seed=seed,
         compute=project.compute,

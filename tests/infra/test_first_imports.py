@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from plumbing_workload import Numbers, Piece, make_numbers
 
+from assay.flows import running
 from assay.flows.configuration.loading import load_project
 from assay.flows.running import libraries_of
 from assay.infra.engines.calls import Call, Engine
@@ -65,6 +67,22 @@ def test_audits_say_what_their_workers_will_need(name: str, libraries: tuple[str
     reader, *wanted = libraries_of(project.pipelines[name])
     assert import_module(reader).prepare
     assert tuple(wanted) == libraries
+
+
+@pytest.mark.parametrize(
+    ("expected", "wanted"), [({}, 2), ({"stages": {}, "unknown": ["label"]}, 2), ({"stages": {}, "unknown": []}, 0)]
+)
+def test_where_nothing_is_left_to_compute_workers_import_nothing_first(
+    expected: dict[str, object], wanted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a night only asks a model of somebody's own again about a few samples."""
+    told: list[Sequence[str]] = []
+    monkeypatch.setattr(running, "engine_of", lambda project, progress, libraries: told.append(libraries))
+    project = load_project(PIPELINES, pipeline="breast-cancer", store=str(tmp_path))
+    pipeline, store = project.pipeline("breast-cancer"), Store(project.store).open()
+    with running._open_run(project, pipeline, store, expected, 0, orchestrated=False):
+        pass
+    assert [len(libraries) for libraries in told] == [wanted]
 
 
 def test_the_first_stage_waits_for_workers_and_is_not_charged_for_it(tmp_path: Path, monkeypatch) -> None:
