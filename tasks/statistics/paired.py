@@ -77,17 +77,20 @@ def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, 
 
 def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
     """How often random signs of whole numbers add up to `total` or more in either direction, counted exactly; under
-    `mid` those that add up to just that count half."""
-    reach = sum(sizes)
-    ways = [0] * (2 * reach + 1)
-    ways[reach] = 1
-    for size in sizes:
-        ways = [
-            (ways[at - size] if at >= size else 0) + (ways[at + size] if at + size < len(ways) else 0)
-            for at in range(len(ways))
-        ]
-    extreme = sum(ways[: reach - total + 1]) + sum(ways[reach + total :])
-    halved = ways[reach + total] if mid else 0
+    `mid` those that add up to just that count half.
+
+    Sums of one half of the numbers are looked up among those of the other, so that large numbers cost no more.
+    """
+    halves = []
+    for side in (sizes[::2], sizes[1::2]):
+        sums = np.zeros(1, dtype=np.int64)
+        for size in side:
+            sums = np.concatenate([sums - size, sums + size])
+        halves.append(np.sort(sums))
+    first, second = halves
+    least, beyond = (np.searchsorted(second, total - first, side) for side in ("left", "right"))
+    extreme = 2 * int((len(second) - least).sum())
+    halved = int((beyond - least).sum()) if mid else 0
     return 1.0 if total == 0 else (extreme - halved) / 2 ** len(sizes)
 
 

@@ -89,6 +89,11 @@ def test_wilcoxon_of_twins_counts_pairs_of_twins():
     assert wilcoxon_by_cluster([1, 1], [1, 1], [0, 0]) == 1
 
 
+def test_wilcoxons_test_of_many_pairs_in_few_clusters_is_a_matter_of_moments():
+    apart = np.random.default_rng(0).integers(-5, 20, 5000)  # signed ranks add up to twenty-five million
+    assert wilcoxon_by_cluster(apart, 0 * apart, np.arange(5000) % 20) == 2 / 2**20
+
+
 def test_the_mean_difference_of_clusters_of_one_is_scipys_bca_a_little_wider():
     values = np.random.default_rng(0).exponential(size=80)
     found = mean_difference_by_cluster(values, 0 * values, np.arange(80), np.random.default_rng(1))
