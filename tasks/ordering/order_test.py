@@ -36,7 +36,7 @@ from assay.tasks.ordering.ranges import (
 )
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.ordering.sorting import Range
-from assay.tasks.statistics.calibration import BINS, PARTS, error_findings, gap_interval, share_interval
+from assay.tasks.statistics.calibration import BINS, PARTS, error_findings, gap_interval, mean_loss, share_interval
 from assay.tasks.statistics.clusters import counted_share, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
@@ -50,7 +50,7 @@ from assay.tasks.statistics.order_test import (
     trend_findings,
     why_not_tested,
 )
-from assay.tasks.statistics.resampling import Interval, bca_interval, ratio_of
+from assay.tasks.statistics.resampling import Interval
 
 SHARES = ("first", "last", "untested")
 _AREA = 4  # columns of an area: those of `AreaSums`
@@ -258,11 +258,10 @@ def order_test_findings(
     how much better than ours the order tells right from wrong.
     """
     tested, is_ours = order_test_of(judged, generator), approach == OURS.name
-    risk = share_interval(judged.risk, judged.risk_without, judged.area.groups)
     found = [
         *trend_findings("ordering", tested, significance, CONCLUDED if is_ours else COMPARED),
         *(share_finding("ordering", judged, name) for name in SHARES),
-        Finding("ordering.aurc", n=tested.n).estimated(risk),
+        risk_finding("ordering", judged),
     ]
     if not is_ours:
         found.append(gain_finding("ordering.auc_gain", area_gain(judged, ours), tested.n))
@@ -289,7 +288,7 @@ def chance_findings(
     adds up to these squares by pools of such sizes [G]; all over resampled pools."""
     n, gaps = int(sizes.sum()), counted.right - counted.confidence
     error = gap_interval(gaps, counted.samples.sum(axis=1).astype(np.float64), generator)
-    score = bca_interval(ratio_of(squares, sizes.astype(np.float64)), len(sizes), generator)
+    score = mean_loss(squares, sizes.astype(np.float64), generator)
     return [*error_findings(Finding(f"{stage}.ece", n=n), error), Finding(f"{stage}.brier", n=n).estimated(score)]
 
 
@@ -306,6 +305,12 @@ def area_gain(judged: OrderCounts, ours: OrderCounts, level: float = 0.95) -> In
         if why_not_tested(area.n, int(area.right.sum()), independent, order.one_score):
             return None
     return area_difference(judged.area, ours.area, level)
+
+
+def risk_finding(stage: str, judged: OrderCounts) -> Finding:
+    """`STAGE.aurc`: the area under the risk-coverage curve."""
+    risk = share_interval(judged.risk, judged.risk_without, judged.area.groups)
+    return Finding(f"{stage}.aurc", n=judged.area.n).estimated(risk)
 
 
 def share_finding(stage: str, judged: OrderCounts, name: str) -> Finding:

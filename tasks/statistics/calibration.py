@@ -53,7 +53,11 @@ def calibration_error(
     >>> [round(value, 2) for value in error]
     [0.4, 0.24, 0.54, 0.06]
     """
-    scores, hits = _pairs(confidence, right)
+    scores, hits = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if scores.shape != hits.shape or scores.ndim != 1:
+        raise ValueError(f"confidences {scores.shape} and rights {hits.shape} must be two vectors of one length")
+    if ((scores < 0) | (scores > 1)).any():
+        raise ValueError("a confidence lies between 0 and 1")
     if not len(scores):
         return CalibrationError(*[float("nan")] * 4)
     codes = pooled(codes_of(groups))
@@ -124,18 +128,20 @@ def brier(
     chances, codes = np.asarray(probabilities, dtype=np.float64), np.asarray(truth, dtype=np.int64)
     lost = ((chances - (codes[:, None] == np.arange(chances.shape[1]))) ** 2).sum(axis=1)
     clusters = pooled(codes_of(groups))
-    count = int(clusters.max(initial=-1)) + 1
-    sizes = np.bincount(clusters, minlength=count).astype(np.float64)
-    return bca_interval(ratio_of(np.bincount(clusters, lost, count).astype(np.float64), sizes), count, generator)
+    sums, sizes = (np.bincount(clusters, each).astype(np.float64) for each in (lost, None))
+    return mean_loss(sums, sizes, generator)
 
 
-def _pairs(confidence: npt.ArrayLike, right: npt.ArrayLike) -> tuple[Array, Array]:
-    scores, hits = np.asarray(confidence, dtype=np.float64), np.asarray(right, dtype=np.float64)
-    if scores.shape != hits.shape or scores.ndim != 1:
-        raise ValueError(f"confidences {scores.shape} and rights {hits.shape} must be two vectors of one length")
-    if ((scores < 0) | (scores > 1)).any():
-        raise ValueError("a confidence lies between 0 and 1")
-    return scores, hits
+def mean_loss(lost: Array, sizes: Array, generator: np.random.Generator) -> Interval:
+    """The mean of losses from 0 to 2, by their sums and numbers in each group [G]; where all are alike, `unvaried`.
+
+    >>> [round(end, 2) for end in mean_loss(np.full(30, 0.1), np.ones(30), np.random.default_rng(0))]
+    [0.1, 0.09, 0.32]
+    """
+    loss = bca_interval(ratio_of(lost, sizes), len(sizes), generator)
+    if len(sizes) < 2 or loss.high - loss.low > _NOTHING:
+        return loss
+    return Interval(loss.value, *(2 * end for end in unvaried(min(loss.value / 2, 1.0), kish(sizes), least=0.0)))
 
 
 PARTS = 100

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Effective, codes_of, sums_by_cluster
+from assay.tasks.statistics.clusters import Effective, codes_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
@@ -196,7 +196,7 @@ def fooling_rate(before: Said, after: Said, groups: Groups = None) -> Proportion
     return proportion(before != after, groups=groups)
 
 
-def prediction_entropy(answers: Said, classes: int) -> Proportion:
+def prediction_entropy(answers: Said, classes: int, groups: Groups = None) -> Proportion:
     """The entropy of the distribution of answers in bits, 0 for one answer; several labels: per label, then the mean.
 
     The interval is by the delta method; where only one answer occurs, its upper end is the entropy with as much of the
@@ -216,15 +216,17 @@ def prediction_entropy(answers: Said, classes: int) -> Proportion:
     for label, column in enumerate(columns.T):
         surprise[:, label] = -np.log2(np.bincount(column, minlength=possible)[column] / n)
     per_sample = surprise.mean(axis=1)
-    value, half = float(per_sample.mean()), float(-ndtri((1 - LEVEL) / 2) * per_sample.std() / np.sqrt(n))
+    counted = n if groups is None else effective_size(per_sample, groups).counted()
+    value, spread = float(per_sample.mean()), float(-ndtri((1 - LEVEL) / 2) * per_sample.std())
+    half = float(spread / np.sqrt(counted)) if counted else np.inf  # one group says nothing of others
     if value == 0.0:
-        rest = 1 - wilson_of(n, n)[0]
+        rest = min(1 - wilson_of(counted, counted)[0], 1 - 1 / possible)
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
     return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)
 
 
-def one_answer(answers: Said, truth: Truth, classes: int) -> OneAnswer:
+def one_answer(answers: Said, truth: Truth, classes: int, groups: Groups = None) -> OneAnswer:
     """Whether (almost) every sample gets the same answer, and (almost) none that needs another one gets it.
 
     Several labels are judged one by one. The paper's "Standard" defence of 80.2 % is exactly the benign share of its
@@ -237,17 +239,17 @@ def one_answer(answers: Said, truth: Truth, classes: int) -> OneAnswer:
     if len(answers) == 0:
         return OneAnswer((), NOTHING, NOTHING, "not measured")
     if answers.ndim == 2:
-        return _per_label(answers, truth)
+        return _per_label(answers, truth, groups)
     most = int(np.bincount(answers.astype(np.int64), minlength=classes).argmax())
     other = (truth >= 0) & (truth != most)
-    share, others_right = proportion(answers == most), proportion((answers == truth)[other])
+    share, others_right = proportion(answers == most, groups=groups), proportion((answers == truth)[other])
     verdict = _verdict(share, others_right, bool((truth >= 0).any()))
     if verdict == "varied" and _noise_around_one(answers, truth, classes):
         verdict = "degenerate"
     return OneAnswer((most,), share, others_right, verdict)
 
 
-def _per_label(answers: Said, truth: Truth) -> OneAnswer:
+def _per_label(answers: Said, truth: Truth, groups: Groups) -> OneAnswer:
     """As for one class, for every label; degenerate where (almost) all labels are that can be judged."""
     pattern = answers.sum(axis=0) * 2 > len(answers)
     same, other = answers == pattern, (truth >= 0) & (truth != pattern)
@@ -259,7 +261,7 @@ def _per_label(answers: Said, truth: Truth) -> OneAnswer:
     constant, judged = verdicts.count("degenerate"), len(verdicts) - verdicts.count("not measured")
     verdict = "not measured" if judged == 0 else "degenerate" if constant >= MOSTLY * judged else "varied"
     answer = tuple(np.flatnonzero(pattern).tolist())
-    return OneAnswer(answer, proportion(same), proportion(right, other), verdict, constant, judged)
+    return OneAnswer(answer, proportion(same, groups=groups), proportion(right, other), verdict, constant, judged)
 
 
 def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:

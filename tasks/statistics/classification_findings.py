@@ -98,14 +98,14 @@ def prediction_findings(
         about.finding("accuracy", accuracy(judged, truth, groups)),
         about.area("auc", area, classes),
         about.finding("majority_rate", most),
-        about.finding("prediction_entropy", prediction_entropy(answers, k), unit="bits"),
+        about.finding("prediction_entropy", prediction_entropy(answers, k, groups), unit="bits"),
     ]
     measured += [
         about.finding("recall", recall, part=name)
         for name, recall in zip(classes, recalls(judged, truth, k, groups), strict=True)
     ]
     measured += class_findings(about, class_counts(judged, truth, k, groups), classes, most)
-    alone = one_answer(answers, truth, k)
+    alone = one_answer(answers, truth, k, groups)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
 
 

@@ -89,9 +89,8 @@ def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
         halves.append(np.sort(sums))
     first, second = halves
     least, beyond = (np.searchsorted(second, total - first, side) for side in ("left", "right"))
-    extreme = 2 * int((len(second) - least).sum())
-    halved = int((beyond - least).sum()) if mid else 0
-    return 1.0 if total == 0 else (extreme - halved) / 2 ** len(sizes)
+    extreme = 2 * int((len(second) - least).sum()) - mid * int((beyond - least).sum())
+    return 1.0 if total == 0 else extreme / 2 ** len(sizes)
 
 
 def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
@@ -262,8 +261,7 @@ def bootstrap_difference(
         raise ValueError("a difference over no samples cannot be measured")
     values, counts = np.unique(ours - theirs, return_counts=True)
     means = [drawn @ values / n for drawn in multinomial_draws(n, counts / n, resamples, generator)]
-    tail = (1 - LEVEL) / 2
-    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
+    low, high = np.quantile(np.concatenate(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Difference(float(counts @ values / n), float(low), float(high), n, LEVEL)
 
 

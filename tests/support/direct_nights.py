@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from repository import ROOT
+from sound_findings import unsound
 
 from assay.flows.configuration.loading import Project, load_project
 from assay.flows.running import RunResult, engine_of, perform
@@ -39,7 +40,7 @@ def project_in(folder: Path, name: str) -> Project:
 
 
 def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard | None = None) -> RunResult:
-    """One night of one pipeline, from its source to its report."""
+    """One night of one pipeline, from its source to its report; what it finds can be true."""
     project = project_in(folder, name)
     pipeline, progress = project.pipeline(name), heard or Heard()
     store = Store(project.store).open()
@@ -54,7 +55,9 @@ def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard 
     )
     run.record.settings = pipeline.model_dump(mode="json")
     with run:
-        return perform(run, project, pipeline)
+        result = perform(run, project, pipeline)
+    assert unsound(findings_of(store, run.record)) == []
+    return result
 
 
 def latest(folder: Path, name: str) -> tuple[Store, RunRecord]:

@@ -27,10 +27,10 @@ from assay.tasks.ordering.order_test import (
     halves,
     joined,
     order_test_of,
+    risk_finding,
     share_finding,
 )
 from assay.tasks.ordering.ranges import LabelledSamples, Pools, pools_of
-from assay.tasks.statistics.calibration import share_interval
 from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
@@ -206,7 +206,8 @@ def order_findings(
         tested = order_test_of(counts, generator)
         rows = trend_findings("subject", tested, significance, CONCLUDED)
         if tested.area is not None:
-            rows += [*(share_finding("subject", counts, name) for name in ("first", "last")), _risk(counts)]
+            rows += [share_finding("subject", counts, name) for name in ("first", "last")]
+            rows.append(risk_finding("subject", counts))
         findings += [replace(finding, of=yardstick) for finding in rows]
     gold, *by_own = counted[1:]
     if not own or not gold.area.n:
@@ -221,15 +222,9 @@ def _own_order(counts: OrderCounts, ours: OrderCounts) -> list[Finding]:
     area = counts.area
     if not (area.right.any() and area.wrong.any()):
         return []
-    gain = area_difference(area, ours.area)
     own = Finding("subject.auc", n=area.n).estimated(area_interval(area))
-    return [own, gain_finding("subject.auc_gain", gain, area.n), _risk(counts)]
-
-
-def _risk(counts: OrderCounts) -> Finding:
-    return Finding("subject.aurc", n=counts.area.n).estimated(
-        share_interval(counts.risk, counts.risk_without, counts.area.groups)
-    )
+    gain = gain_finding("subject.auc_gain", area_difference(area, ours.area), area.n)
+    return [own, gain, risk_finding("subject", counts)]
 
 
 def _as_chances(confidence: OrderCounts, squares: Integers, generator: np.random.Generator) -> list[Finding]:

@@ -121,3 +121,10 @@ def test_answers_that_are_all_right_or_all_wrong_leave_the_risk_and_the_gap_as_o
 def test_forty_samples_of_four_groups_that_are_all_right_say_as_much_as_four():
     by_group = risk_area_interval(np.linspace(0.5, 1, 40), np.ones(40), np.arange(40) % 4)
     assert by_group == risk_area_interval(np.linspace(0.5, 1, 4), np.ones(4), np.arange(4))
+
+
+def test_losses_that_are_all_alike_leave_open_what_none_of_so_many_samples_says():
+    surely = brier([[0.1, 0.9], [0.9, 0.1]] * 15, [1, 0] * 15, range(30), np.random.default_rng(0))
+    assert (surely.value, surely.low, surely.high) == pytest.approx((0.02, 0.0177, 0.2491), abs=1e-4)
+    wrong = brier([[0.1, 0.9]] * 30, [0] * 30, range(30), np.random.default_rng(0))
+    assert (wrong.value, wrong.low, wrong.high) == pytest.approx((1.62, 1.4326, 1.664), abs=1e-4)

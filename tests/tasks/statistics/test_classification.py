@@ -291,3 +291,17 @@ def test_cells_of_which_nothing_is_known_are_left_out():
     assert extreme_share([(right, unknown)], "lowest") is None
     at, worst = extreme_share([(right, unknown), (right, known)], "lowest")
     assert (at, worst.value, worst.n) == (1, 0.75, 4)
+
+
+def test_twenty_samples_of_each_of_six_patients_say_less_of_the_answers_than_a_hundred_and_twenty_patients():
+    answers, patients = np.repeat([0, 0, 0, 1, 1, 0], 20), np.repeat(np.arange(6), 20)
+    about = About("subject", "clean")
+    alone, grouped = (
+        {one.metric: one for one in prediction_findings(about, answers, None, answers, ["a", "b"], groups=groups)}
+        for groups in (None, patients)
+    )
+    for metric in ("subject.prediction_entropy", "subject.degenerate"):
+        assert grouped[metric].value == alone[metric].value
+        assert grouped[metric].low < alone[metric].low - 0.2, metric
+    assert prediction_entropy(answers, 2, 0 * patients)[1:3] == (0, 1)  # one patient says nothing of others
+    assert prediction_entropy(np.zeros(1, np.int64), 2).high == 1  # half of the answers may be others
