@@ -126,7 +126,7 @@ class NamedAnswers:
 
 
 def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object:
-    """The answers as the audit orders its classes; those without names are taken as they come.
+    """The answers as the audit orders its classes; those whose columns are not named after them, as they come.
 
     >>> import numpy as np
     >>> in_the_order_of(["ham", "spam"], NamedAnswers(("spam", "ham"), np.array([[0.1, 0.9]])), "It").tolist()
@@ -135,14 +135,16 @@ def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object
     [[0.1, 0.9]]
     """
     if not isinstance(answers, NamedAnswers):
-        return answers
+        listed = list(getattr(answers, "column_names", getattr(answers, "columns", ())))  # of a table, of a data frame
+        found = [_by_name(name, classes) for name in listed]
+        if listed == list(range(len(listed))) or not any(code is not None for code in found):
+            return answers
+        answers = NamedAnswers(tuple(listed), np.asarray(answers))
+    for read in (_by_name, _by_code):
+        codes = [read(name, classes) for name in answers.classes]
+        if len(codes) == len(classes) and set(codes) == set(range(len(classes))):
+            return answers.values[:, [codes.index(code) for code in range(len(classes))]]
     named = [str(name) for name in answers.classes]
-    if sorted(named) == sorted(classes):
-        return answers.values[:, [named.index(name) for name in classes]]
-    numbers = [name if isinstance(name, bool | int | float) else -1 for name in answers.classes]
-    codes = [int(number) if number == int(number) else -1 for number in numbers]
-    if sorted(codes) == list(range(len(classes))):
-        return answers.values[:, [codes.index(code) for code in range(len(classes))]]
     raise InputError(
         f"{who} tells apart {', '.join(named)}, and the classes of the samples are {', '.join(classes)}: name them "
         "alike, with source.classes or when the model is trained."
@@ -305,18 +307,39 @@ def require_codes(dtype: pa.DataType, column: str) -> None:
 
 
 def _class_code(value: object, classes: Sequence[str]) -> int | None:
-    number = int(value) if isinstance(value, float) and value.is_integer() else value
-    text = str(number).strip() if not isinstance(number, bool) else str(number).lower()
-    if text in classes:
-        return list(classes).index(text)
-    if isinstance(number, bool):
-        return int(number) if len(classes) == 2 else None
+    code = _by_name(value, classes)
+    return _by_code(value, classes) if code is None and _codes_are_told(classes) else code
+
+
+def _by_name(value: object, classes: Sequence[str]) -> int | None:
+    name = _label_text(value, classes)
+    return list(classes).index(name) if name in classes else None
+
+
+def _by_code(value: object, classes: Sequence[str]) -> int | None:
+    text = _label_text(value, classes)
     return int(text) if text.isdecimal() and int(text) < len(classes) else None
+
+
+def _label_text(value: object, classes: Sequence[str]) -> str:
+    if isinstance(value, bool):
+        word = str(value).lower()
+        return str(int(value)) if len(classes) == 2 and word not in classes else word
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
+
+
+def _codes_are_told(classes: Sequence[str]) -> bool:
+    """Whether a code can be told from the name of a class: of the classes 1, 2 and 3, the codes 0 to 2 cannot.
+
+    >>> _codes_are_told(["ham", "spam"]), _codes_are_told(["1", "2", "3"])
+    (True, False)
+    """
+    return not any(str(code) in classes for code in range(len(classes)))
 
 
 def _no_class(ids: pa.ChunkedArray, row: int, value: object, column: str, classes: Sequence[str]) -> InputError:
     what = "no prediction" if value is None else f"the prediction {value!r}"
     return InputError(
-        f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)} "
-        f"or a code from 0 to {len(classes) - 1}."
+        f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)}"
+        f"{f' or a code from 0 to {len(classes) - 1}' if _codes_are_told(classes) else ''}."
     )

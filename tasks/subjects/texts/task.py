@@ -153,7 +153,7 @@ def take_classifier(classes: Artifact[Classes], subject: ResolvedSubject) -> Tra
     return without_epochs(files | card_file(subject, names, files, about))
 
 
-@stage(version=1, title="predictions", gpu=True, libraries=["transformers"])
+@stage(version=2, title="predictions", gpu=True, libraries=["transformers"])
 def predict_texts(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Predictions]:

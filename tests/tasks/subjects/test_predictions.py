@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
-from assay.tasks.subjects.predictions import checked_probabilities, given_predictions, predictions_table
+from assay.tasks.subjects.predictions import (
+    NamedAnswers,
+    checked_probabilities,
+    given_predictions,
+    in_the_order_of,
+    predictions_table,
+)
 
 CLASSES = ["ham", "spam", "scam"]
 
@@ -44,6 +53,16 @@ def test_a_class_name_that_looks_like_a_code_is_a_name() -> None:
 def test_yes_and_no_are_codes_of_two_classes() -> None:
     table = pa.table({"id": ["a", "b"], "said": [True, False]})
     assert given_predictions(table, "said", ["ill", "well"])["predicted"].to_pylist() == [1, 0]
+    assert given_predictions(table, "said", ["0", "1"])["predicted"].to_pylist() == [1, 0]
+    assert given_predictions(table, "said", ["1", "0"])["predicted"].to_pylist() == [0, 1]
+
+
+def test_codes_of_classes_that_are_numbers_themselves_are_refused() -> None:
+    table = pa.table({"id": ["a", "b", "c"], "said": [0, 1, 2]})
+    with pytest.raises(InputError, match=r"Sample 'a' has the prediction 0 .* expected one of 1, 2, 3\.$"):
+        given_predictions(table, "said", ["1", "2", "3"])
+    assert given_predictions(table[1:], "said", ["1", "2", "3"])["predicted"].to_pylist() == [0, 1]
+    assert given_predictions(table[:2], "said", ["10", "20"])["predicted"].to_pylist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +103,30 @@ def test_equal_probabilities_go_to_the_lower_code() -> None:
 def test_a_tensor_with_a_gradient_is_a_row_of_numbers_too() -> None:
     answered = torch.tensor([[0.5, 0.25, 0.25]], requires_grad=True)
     assert checked_probabilities(answered, ["a"], CLASSES, "The model").tolist() == [[0.5, 0.25, 0.25]]
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame, pa.table], ids=["pandas", "Arrow"])
+def test_columns_named_after_the_classes_are_read_by_name(table: Callable[[dict[str, list[float]]], object]) -> None:
+    answered = table({"spam": [0.7], "scam": [0.1], "ham": [0.2]})
+    assert checked_probabilities(answered, ["a"], CLASSES, "The model").tolist() == [[0.2, 0.7, 0.1]]
+    by_place = table({"p0": [0.7], "p1": [0.1], "p2": [0.2]})
+    assert checked_probabilities(by_place, ["a"], CLASSES, "The model").tolist() == [[0.7, 0.1, 0.2]]
+    partly = table({"spam": [0.7], "scam": [0.1], "other": [0.2]})
+    with pytest.raises(InputError, match="The model tells apart spam, scam, other, and the classes of the samples are"):
+        checked_probabilities(partly, ["a"], CLASSES, "The model")
+
+
+def test_columns_that_are_only_counted_are_read_by_place() -> None:
+    answered = pd.DataFrame([[0.7, 0.3]])
+    assert checked_probabilities(answered, ["a"], ["1", "0"], "The model").tolist() == [[0.7, 0.3]]
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"), [((False, True), ["true", "false"]), ((0.0, 1.0), ["1", "0"]), (("no", "yes"), ["yes", "no"])]
+)
+def test_classes_of_a_model_are_matched_as_labels_are_read(names: tuple[object, ...], classes: list[str]) -> None:
+    answered = NamedAnswers(names, np.array([[0.9, 0.1]]))
+    assert in_the_order_of(classes, answered, "The model").tolist() == [[0.1, 0.9]]
 
 
 @pytest.mark.parametrize(
