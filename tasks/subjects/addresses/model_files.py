@@ -94,26 +94,47 @@ class Graph:
         """The probabilities of every row [n, k], with the names of the classes where the file has them."""
         if self._by_feature:
             columns = columns_of(table, self._features)
-            return self._answers({given.name: _column(columns[given.name], given.type) for given in self._inputs}, 0)
+            return self._answers({given.name: self._column(columns, given) for given in self._inputs}, 0)
         matrix = numbers_of(table, self._features, self._who)
-        answers = self._answers({self._inputs[0].name: self._cast(matrix)}, 0)
+        answers = self._answers({self._inputs[0].name: self._cast(matrix, self._inputs[0])}, 0)
         return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
 
     def of_images(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """What the graph says of images [n, c, h, w]: logits or probabilities, [n, k]."""
         size = self._inputs[0].shape[0] if self._inputs[0].shape else None
         if not isinstance(size, int) or size == len(images):
-            answers = self._answers({self._inputs[0].name: self._cast(images)}, len(images))
+            answers = self._answers({self._inputs[0].name: self._cast(images, self._inputs[0])}, len(images))
         else:  # made for batches of one size: the last is filled up with repeats
             parts = []
             for start in range(0, len(images), size):
                 rows = np.minimum(np.arange(start, start + size), len(images) - 1)
-                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows])}, size))
+                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows], self._inputs[0])}, size))
             answers = np.concatenate(parts)[: len(images)]
         return np.asarray(answers, dtype=np.float64)
 
-    def _cast(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.ascontiguousarray(values.astype(_TYPES.get(self._inputs[0].type, np.float32)))
+    def _cast(self, values: npt.NDArray[Any], taken: onnxruntime.NodeArg) -> npt.NDArray[Any]:
+        """The values in the type of the input; raises where that has none for a missing one, or for a fraction."""
+        with np.errstate(invalid="ignore"):
+            cast = np.ascontiguousarray(values.astype(_TYPES.get(taken.type, np.float32)))
+        if cast.dtype.kind in "ib" and values.dtype.kind == "f":
+            lost = values[np.isnan(values) if cast.dtype.kind == "b" else cast != values]
+            for value in lost[:1]:
+                what, way = f"{value:g}", "round it before"
+                if np.isnan(value):
+                    what, way = "a missing value", "list the column under the source's `required`, fill it in before"
+                raise InputError(
+                    f'{self._who} takes {taken.type} as "{taken.name}", and a sample has {what} there: {way}, or let '
+                    "the graph take tensor(float)."
+                )
+        return cast
+
+    def _column(self, table: pa.Table, taken: onnxruntime.NodeArg) -> npt.NDArray[Any]:
+        """One feature as the graph takes it, [n, 1]; texts stay texts."""
+        column = table[taken.name]
+        if taken.type == "tensor(string)":
+            return np.asarray(column.to_numpy().astype(object).reshape(-1, 1))
+        values = column.cast(pa.uint8()) if pa.types.is_boolean(column.type) else column
+        return self._cast(values.to_numpy().reshape(-1, 1), taken)
 
     def _require_width(self) -> None:
         shape, named = self._inputs[0].shape, len(self._features)
@@ -170,12 +191,6 @@ def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
         f"{who} has the outputs {', '.join(f'{name} ({kind})' for name, kind in outputs)}: expected one of floating-"
         'point numbers, or one with "prob" in its name.'
     )
-
-
-def _column(column: pa.ChunkedArray, kind: str) -> npt.NDArray[Any]:
-    """One feature as the graph takes it, [n, 1]; texts stay texts."""
-    dtype = object if kind == "tensor(string)" else _TYPES.get(kind, np.float32)
-    return np.asarray(column.to_numpy().astype(dtype).reshape(-1, 1))
 
 
 _SHOWN = 3

@@ -84,6 +84,34 @@ def test_onnx_from_scikit_learn_finds_its_classes_by_name(tmp_path: Path) -> Non
         ask(resolved(tmp_path, "zip.onnx"), rows_of_one, ("no", "yes"))
 
 
+@pytest.mark.parametrize("inputs", [["rows"], ["links", "begs"]], ids=["one input", "one per feature"])
+def test_a_graph_of_whole_numbers_gets_no_others(tmp_path: Path, inputs: list[str]) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    joined = helper.make_node("Concat", inputs, ["whole"], axis=1)
+    nodes = [joined, helper.make_node("Cast", ["whole"], ["probabilities"], to=TensorProto.FLOAT)]
+    taken = [helper.make_tensor_value_info(name, TensorProto.INT64, ["n", 2 // len(inputs)]) for name in inputs]
+    answer = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 2])
+    opsets = [helper.make_opsetid("", 17)]
+    graph = helper.make_model(helper.make_graph(nodes, "g", taken, [answer]), opset_imports=opsets, ir_version=8)
+    onnx.save(graph, str(tmp_path / "whole.onnx"))
+    subject = resolved(tmp_path, "whole.onnx")
+
+    def answers(*links: object) -> Any:
+        ids, begs, gold = ["a", "b"], [0.0, 1.0], [0, 0]
+        return ask(subject, pa.table({"id": ids, "links": list(links), "begs": begs, "gold": gold})).tolist()
+
+    assert answers(1.0, 0.0) == answers(1, 0) == answers(True, False) == [[1.0, 0.0], [0.0, 1.0]]
+    for missing in ((1, None), (True, None), (1.0, None)):
+        with pytest.raises(
+            InputError, match=r"takes tensor\(int64\) as .* and a sample has a missing value there: list"
+        ):
+            answers(*missing)
+    with pytest.raises(InputError, match="a sample has 0.5 there: round it before, or let the graph take tensor"):
+        answers(1.0, 0.5)
+
+
 def with_weights_elsewhere(folder: Path) -> None:
     import onnx
 
