@@ -124,9 +124,8 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
         columns = attacked_columns(model.resolved, attack)
         asked: dict[str, Asked] = {}
         for variant in attack.each()[: None if model.name == original.name else 1]:
-            perturbed = perturb_terms(
-                self.examination.evaluation, [resolve_attack(variant, self.ground.folder)], columns
-            )
+            meant = resolve_attack(variant, self.ground.folder, self.ground.pipeline.masked)
+            perturbed = perturb_terms(self.examination.evaluation, [meant], columns)
             answers = answers_of(model, perturbed.samples)
             asked[f"{attack.called}|{variant.group}"] = Asked(answers, self.matches(model, answers), perturbed)
         return asked
@@ -168,7 +167,8 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
                 f"The copies of {asked.called} mix attacks on both sentences of a pair; give the attacks one "
                 "`sentence`."
             )
-        meant = [resolve_attack(attack.each()[0], self.ground.folder) for attack in attacks]
+        masked = self.ground.pipeline.masked
+        meant = [resolve_attack(attack.each()[0], self.ground.folder, masked) for attack in attacks]
         copies = perturb_terms(subject.learned_from, meant, columns, asked.share)
         return learn_from_copies(subject, defence, copies.samples, self.examination)
 

@@ -91,16 +91,17 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
         The shape is kept, pixels stay within [0, 1] and images within ε, a success is one, the same draws give the same
         images, and no sample's image depends on which others are attacked with it.
         """
-        if sentences := super().conformance() + self.without_default:
+        sentences = super().conformance() + self.without_default
+        if self.without_default:
             return sentences
         for multilabel in (False,) if self.one_class else (False, True):
             for norm in self.settings.norms:
                 for eps in SIZES[norm]:
-                    if sentences := tried(partial(_image_faults, self, norm, eps, multilabel=multilabel)):
+                    if faults := tried(partial(_image_faults, self, norm, eps, multilabel=multilabel)):
                         several = " (several labels)" if multilabel else ""
                         at = norm_and_slice(eps_name(eps, norm))[1].eps_text
-                        return [f"At ε = {at}{several} {sentence}" for sentence in sentences]
-        return []
+                        return sentences + [f"At ε = {at}{several} {fault}" for fault in faults]
+        return sentences
 
     def attack(self, settings: A, batch: Batch, perturb: Perturb | None) -> Ledger:
         """The batch under attack, by the function or by a generator that was trained."""
@@ -219,7 +220,16 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
         It gives a change of the term that it was handed, whose words are texts without blanks, which says that it is
         one exactly where words differ; and the same draws make the same of a term, whatever it changed in between.
         """
-        return super().conformance() or tried(self._check_changes)
+        return super().conformance() + (self.without_default or tried(self._check_changes))
+
+    def changed(self, term: Term, settings: TermSettings, means: TermMeans, generator: np.random.Generator) -> Change:
+        """What it makes of a term."""
+        from assay.tasks.attacks.terms.changes import Change
+
+        change: object = self.change(term, settings, means, generator)
+        if not isinstance(change, Change):
+            raise InputError(f"The attack {self.word} gave {type(change).__name__}, expected a Change.")
+        return change
 
     def _check_changes(self) -> None:
         """Nothing, or what no change of a term may be."""
@@ -233,14 +243,12 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
     def _checked_change(self, words: tuple[str, ...]) -> Change:
         import numpy as np
 
-        from assay.tasks.attacks.terms.changes import CHANGED, Change, GoldFinder, Span, Term, TermMeans
+        from assay.tasks.attacks.terms.changes import CHANGED, GoldFinder, Span, Term, TermMeans
         from assay.tasks.language.lexicons import shipped_lexicon
 
         term = Term(Span(0, len(words), "Disease"), words, ("B-Disease", *["I-Disease"] * (len(words) - 1)))
         means = TermMeans(GoldFinder(), None if self.lexicon is None else shipped_lexicon())
-        change = self.change(term, self.settings(), means, np.random.default_rng(0))
-        if not isinstance(change, Change):
-            raise InputError(f"The attack {self.word} gave {type(change).__name__}, expected a Change.")
+        change = self.changed(term, self.settings(), means, np.random.default_rng(0))
         if change.span != term.span or change.before != words:
             raise InputError(f"The attack {self.word} gave a change of {change.before}, and was asked about {words}.")
         wrong = next((word for word in change.after if not isinstance(word, str) or len(word.split()) != 1), None)

@@ -152,11 +152,11 @@ class AttackJob:
     def result(self, model: ImageModel, targeted: TargetedImages, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
         images, targets = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
-        learned, perturb = IMAGE_ATTACKS.of(self.attack).generator, None
-        if self.generators is not None and learned is not None and eps > 0:
-            perturb = learned.load(self.generators[eps_name(eps)], model.device, model.block)
-        carry_out = partial(run_attack, self.attack, model, images, targets, eps, perturb=perturb)
-        with plugin_faults(self.attack, IMAGE_ATTACKS.of(self.attack).word, self.subject.masked):
+        choice, perturb = IMAGE_ATTACKS.of(self.attack), None
+        with plugin_faults(self.attack, choice.word, self.subject.masked):
+            if self.generators is not None and choice.generator is not None and eps > 0:
+                perturb = choice.generator.load(self.generators[eps_name(eps)], model.device, model.block)
+            carry_out = partial(run_attack, self.attack, model, images, targets, eps, perturb=perturb)
             return deterministically(partial(carry_out, Draws(self.seeds, targeted.ids)), model.device)
 
     def grid(self) -> list[float]:

@@ -32,6 +32,7 @@ from assay.infra.stages.partitions import collect, columns_in, map_partitions, r
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.attacks.measures import (
     COLUMNS,
     WORST,
@@ -112,7 +113,8 @@ def learn_perturbations(
         raise RunError(f"The attack {attack.called} has no generator to train.")
     model = load_image_model(subject, files)
     lessons = images_of(training, classes)
-    return deterministically(lambda: learned.train(model, lessons, attack, eps, seeds, checkpoints), model.device)
+    with plugin_faults(attack, IMAGE_ATTACKS.of(attack).word, subject.masked):
+        return deterministically(lambda: learned.train(model, lessons, attack, eps, seeds, checkpoints), model.device)
 
 
 _USUAL_ROWS, _MANY_ROWS, _BYTES = 128, 1024, 64 * 2**20

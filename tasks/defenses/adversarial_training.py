@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.user_code.choices import Tagged, tried
+from assay.infra.user_code.choices import Tagged, plugin_faults, tried
 from assay.tasks.attacks.settings import step_size_for
 from assay.tasks.defenses.settings import MART, TRADES, Defence, MAAdvT, MisclassificationAware, MPAdvT, Standard
 
@@ -57,6 +57,25 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
         if not issubclass(self.settings, Defence):
             raise InputError(f"{self.settings.__name__} is no Defence, as the settings of defences of images are.")
 
+    def guarded_hook(self, settings: D, seeds: Seeds, masked: bool = False) -> BatchHook:
+        """The hook; where that of a plug-in raises, or returns no descent, it is named."""
+        from assay.tasks.subjects.images.training import Descent
+
+        with plugin_faults(settings, self.word, masked):
+            hook = self.hook(settings, seeds)
+
+        def descended(batch: Batch) -> Descent:
+            with plugin_faults(settings, self.word, masked):
+                descent: object = hook(batch)
+            if isinstance(descent, Descent):
+                return descent
+            raise InputError(
+                f"The defence {self.word} returns a {type(descent).__name__}: a hook returns a Descent, the loss and "
+                "the logits."
+            )
+
+        return descended
+
     def conformance(self) -> list[str]:
         """What keeps the defence from being one, a sentence each; nothing where all is well.
 
@@ -64,7 +83,7 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
         seeds give the same loss.
         """
         sentences = super().conformance() + self.without_default
-        for variant in () if sentences else self.settings().variants(_EPS):
+        for variant in () if self.without_default else self.settings().variants(_EPS):
             for multilabel in (False,) if self.one_class else (False, True):
                 several = " (several labels)" if multilabel else ""
                 faults = tried(partial(_faults, self, variant, multilabel))
@@ -75,7 +94,7 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
 _EPS, _SAMPLES = 0.1, 6  # of the batch that a defence is tried on
 
 
-def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> object:
+def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> Descent:
     from assay.tasks.subjects.images.inference import answers, practice_images, practice_model
     from assay.tasks.subjects.images.training import Batch, loss_for
 
@@ -86,24 +105,20 @@ def _descended(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bo
     ids = tuple(f"sample {row}" for row in range(_SAMPLES))
     seeds = Seeds(0, "defend_subject/epoch 1/batch 0")
     loss = loss_for("cross-entropy", multilabel=multilabel, softmaxed=False)
-    return choice.hook(variant, Seeds(0, "defend_subject"))(Batch(model, images, targets, ids, seeds, loss, epoch=1))
+    hook = choice.guarded_hook(variant, Seeds(0, "defend_subject"))
+    return hook(Batch(model, images, targets, ids, seeds, loss, epoch=1))
 
 
 def _faults(choice: ImageDefenceChoice[Any], variant: Defence, multilabel: bool) -> list[str]:
     import torch
 
-    from assay.tasks.subjects.images.training import Descent
-
     descended = _descended(choice, variant, multilabel)
-    if not isinstance(descended, Descent):
-        return [f"it returns a {type(descended).__name__}: a hook returns a Descent, the loss and the logits."]
     loss, logits = descended.loss, descended.logits
     if loss.numel() != 1 or not torch.isfinite(loss).all() or not loss.requires_grad:
         return ["its loss is no single finite number with a gradient."]
     if logits.ndim != 2 or len(logits) != _SAMPLES:
         return [f"its logits are {list(logits.shape)}, expected a row for each of {_SAMPLES} images."]
-    again = _descended(choice, variant, multilabel)
-    if not isinstance(again, Descent) or not torch.equal(again.loss, loss):
+    if not torch.equal(_descended(choice, variant, multilabel).loss, loss):
         return ["the same seeds give another loss: take random numbers from its seeds alone (`batch.seeds`)."]
     return []
 

@@ -92,7 +92,7 @@ def defend_images(
             classes,
             seeds=seeds,
             checkpoints=checkpoints,
-            hook=IMAGE_DEFENCES.of(defense).hook(defense, seeds),
+            hook=IMAGE_DEFENCES.of(defense).guarded_hook(defense, seeds, subject.masked),
             about=about,
             attack=partial(attacked, eps=defense.budget, steps=JUDGING_STEPS, step_size=None, seeds=seeds)
             if stops

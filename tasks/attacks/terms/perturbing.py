@@ -24,6 +24,7 @@ from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.partition_work import Tallied
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.attacks.table import TERM_ATTACKS
 from assay.tasks.attacks.terms.changes import (
     CHANGED,
@@ -52,6 +53,8 @@ class ResolvedAttack:
 
     settings: TermAttack
     means: TermMeans
+    masked: bool = False
+    """Whether no text may be quoted, not even in an error; it changes no sentence."""
 
     @property
     def fingerprint(self) -> str:
@@ -59,7 +62,7 @@ class ResolvedAttack:
         return json.dumps([self.settings.model_dump(mode="json"), self.means.fingerprint], sort_keys=True)
 
 
-def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
+def resolve_attack(settings: TermAttack, beside: Path, masked: bool = False) -> ResolvedAttack:
     """Everything the options name, found before anything runs; paths count from the folder `beside`."""
     finder, lexicon = _finder(settings.terms, beside), None
     if (asked := TERM_ATTACKS.of(settings).lexicon) is not None:
@@ -68,7 +71,7 @@ def resolve_attack(settings: TermAttack, beside: Path) -> ResolvedAttack:
         else:
             lexicon = finder.lexicon if isinstance(finder, LexiconFinder) else shipped_lexicon()
     # only what the attacked sentences depend on: neither its name nor how many of them are shown
-    return ResolvedAttack(settings.model_copy(update={"name": None, "examples": 0}), TermMeans(finder, lexicon))
+    return ResolvedAttack(settings.model_copy(update={"name": None, "examples": 0}), TermMeans(finder, lexicon), masked)
 
 
 def require_attack(settings: TermAttack, beside: Path) -> None:
@@ -122,6 +125,7 @@ def perturb(
     attack: TermAttack,
     means: TermMeans,
     generator: np.random.Generator,
+    masked: bool = False,
 ) -> Perturbed:
     """The sentence under the attack at its first severity.
 
@@ -135,7 +139,8 @@ def perturb(
         before = tuple(words[span.first : span.last])
         if luck < attack.share[0]:
             own = None if tags is None else tags[span.first : span.last]
-            change = choice.change(Term(span, before, own), attack, means, np.random.default_rng(seed))
+            with plugin_faults(attack, choice.word, masked):
+                change = choice.changed(Term(span, before, own), attack, means, np.random.default_rng(seed))
         else:
             change = Change(span, before, before, SPARED)
         changes.append(change)
@@ -209,12 +214,13 @@ def _row(
                 f"The sample {sample} has {len(cell)} words in {sentences.words!r} and {len(tags or ())} tags in "
                 f"{sentences.tags!r}; expected one tag per word."
             )
-        perturbed = perturb(cell, tags, attack.settings, attack.means, generator)
+        perturbed = perturb(cell, tags, attack.settings, attack.means, generator, attack.masked)
         starts = np.cumsum([0, *(len(word) + 1 for word in perturbed.words)]).tolist()
         offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in perturbed.places]
         return perturbed.words, perturbed.tags, _records(sample, attack, perturbed, offsets)
     words = words_of(cell)
-    perturbed = perturb([word.text for word in words], None, attack.settings, attack.means, generator)
+    texts = [word.text for word in words]
+    perturbed = perturb(texts, None, attack.settings, attack.means, generator, attack.masked)
     text, offsets = spliced(cell, words, perturbed)
     return text, None, _records(sample, attack, perturbed, offsets)
 

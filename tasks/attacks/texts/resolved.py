@@ -70,6 +70,8 @@ class ResolvedWordAttack:
     antonyms: frozenset[Pair] = frozenset()
     masked: ResolvedEncoder | None = None
     """The masked language model that offers replacements."""
+    unquoted: bool = False
+    """Whether no text may be quoted, not even in an error; it changes no attack."""
 
     @cached_property
     def fingerprint(self) -> str:

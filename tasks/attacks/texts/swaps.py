@@ -26,6 +26,7 @@ from toolz import groupby
 
 from assay.data.schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
+from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack
 from assay.tasks.attacks.texts.settings import Guided
@@ -282,7 +283,11 @@ def neighbour_piece(
     asked, count, choice = piece.words, attack.settings.candidates, TEXT_ATTACKS.of(attack.settings)
     known: dict[str, object]
     if choice.replacements is not None:
-        rows = listed_rows(asked, choice.replacements(asked, texts, attack.settings, seed), count)
+        with plugin_faults(attack.settings, choice.word, attack.unquoted):
+            offered: object = choice.replacements(asked, texts, attack.settings, seed)
+        if not isinstance(offered, Mapping) or any(isinstance(words, str) for words in offered.values()):
+            raise InputError(f"The attack {choice.word} offers no list of words for each word in a mapping of them.")
+        rows = listed_rows(asked, offered, count)
         known = {"provider": choice.word}
     elif attack.lists is not None:
         rows = listed_rows(asked, read_lists(attack.lists.name, attack.lists.content), count)

@@ -5,6 +5,7 @@ each subject's answers are measured, compared and shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -160,7 +161,7 @@ def find_neighbours(
 
     They are looked for once for all attacks that look for the same, however near a word has to be for each.
     """
-    sought, text = SwapSearch(attack), subject.settings.text
+    sought, text = SwapSearch(replace(attack, unquoted=subject.masked)), subject.settings.text
     asked = (subject, files, classes) if sought.of_subject else (None, None, None)
     nearest = look_for_neighbours(samples, training, text, sought, *asked)
     wanted = attack.given_cosine if attack.given_cosine is not None else str(attack.settings.least_cosine or SYNONYMS)

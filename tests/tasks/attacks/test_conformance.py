@@ -134,6 +134,15 @@ def test_settings_are_documented_and_have_defaults():
     ]
 
 
+def test_what_an_attack_breaks_is_said_also_where_a_sentence_is_missing():
+    class Mute(ImageAttack):
+        attack: Literal["mute"] = "mute"
+
+    missing, broken = check_plugin(ImageAttackChoice(Mute, raising))
+    assert "`attack` of Mute has no sentence" in missing
+    assert "it raised KeyError: 'sox'" in broken
+
+
 def test_a_choice_that_is_none_is_refused_when_it_is_made():
     with pytest.raises(InputError, match="is given by its function `run`, or by its `generator`"):
         ImageAttackChoice(Nudge)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
+from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.choice import TermAttackChoice
 from assay.tasks.attacks.table import ATTACKS, TERM_ATTACKS
 from assay.tasks.attacks.terms.changes import CHANGED, SPARED, Change
-from assay.tasks.attacks.terms.perturbing import perturb, resolve_attack
+from assay.tasks.attacks.terms.perturbing import SentenceColumns, attacked_rows, perturb, resolve_attack
 from assay.tasks.attacks.terms.settings import TermAttack
 
 SHOUT = """
@@ -56,6 +58,35 @@ def test_an_attack_of_ones_own_is_named_beside_ours_and_travels(tmp_path: Path) 
     table = ATTACKS.with_plugins(tmp_path, ["mine.py:SHOUT"])
     again = TypeAdapter(table.union).validate_python({"mine.py:SHOUT": {"marks": 2}})
     assert resolve_attack(again, tmp_path).fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("change", "masked", "said"),
+    [
+        ("int(term.words[0])", False, r'The plug-in "mine.py:SHOUT" raised ValueError: invalid .*flu.* \(line 15\)\.$'),
+        ("int(term.words[0])", True, r'The plug-in "mine.py:SHOUT" raised ValueError \(line 15\)\.$'),
+        ("None", False, "The attack shout gave NoneType, expected a Change"),
+    ],
+)
+def test_one_that_raises_or_gives_no_change_is_named(tmp_path: Path, change: str, masked: bool, said: str) -> None:
+    lines = SHOUT.splitlines()
+    at = next(place for place, line in enumerate(lines) if "return" in line)
+    (tmp_path / "mine.py").write_text("\n".join([*lines[:at], f"    return {change}", *lines[at + 1 :]]))
+    settings = TypeAdapter(ATTACKS.with_plugins(tmp_path, ["mine.py:SHOUT"]).union).validate_python("mine.py:SHOUT")
+    attacks, words = [resolve_attack(settings, tmp_path, masked)], pa.table({"id": ["a"], "words": [["flu"]]})
+    samples = words.append_column("tags", pa.array([["B-Disease"]]))
+    columns = SentenceColumns(words="words", tags="tags")
+    with pytest.raises(InputError, match=said):
+        attacked_rows(samples, attacks=attacks, sentences=columns, seeds=Seeds(0, "terms"), reach=1.0)
+
+
+def test_the_trial_goes_on_where_a_sentence_is_missing() -> None:
+    class Mute(TermAttack):
+        attack: Literal["mute"] = "mute"
+
+    missing, broken = TermAttackChoice(Mute, lambda term, *_: term.words).conformance()
+    assert "`attack` of Mute has no sentence" in missing
+    assert "gave tuple, expected a Change" in broken
 
 
 @pytest.mark.parametrize("choice", list(TERM_ATTACKS), ids=lambda choice: choice.word)

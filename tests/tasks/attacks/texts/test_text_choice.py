@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -59,6 +60,26 @@ def test_words_give_way_to_what_a_function_of_ones_own_says(tmp_path: Path) -> N
     ]
     choice = TEXT_ATTACKS.of(attack.settings)
     assert (choice.word, choice.swaps_words, choice.guided) == ("slang", True, False)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("1 / 0", r'The plug-in "mine.py:SLANG" raised ZeroDivisionError: division by zero \(line 12\)\.'),
+        ("{'film': 'flick'}", "The attack slang offers no list of words for each word"),
+        ("None", "The attack slang offers no list of words for each word"),
+    ],
+)
+def test_one_that_raises_or_offers_no_lists_is_named(tmp_path: Path, found: str, said: str) -> None:
+    lines = SLANG.splitlines()
+    at = next(place for place, line in enumerate(lines) if "return" in line)
+    (tmp_path / "mine.py").write_text("\n".join([*lines[:at], f"    return {found}", *lines[at + 1 :]]))
+    with pytest.raises(InputError, match=said):
+        neighbour_piece(Words(("film",)), texts=["x"], attack=resolved(tmp_path), inside=None, seed=0)
+    if "raised" in said:
+        unquoted = replace(resolved(tmp_path), unquoted=True)
+        with pytest.raises(InputError, match=r"raised ZeroDivisionError \(line 12\)"):
+            neighbour_piece(Words(("film",)), texts=["x"], attack=unquoted, inside=None, seed=0)
 
 
 def test_its_options_and_its_source_are_in_the_key_of_the_search(tmp_path: Path) -> None:
