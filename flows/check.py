@@ -130,10 +130,10 @@ def _troubles_of_plugin(origin: choices.Origin, folder: Path, menu: Menu) -> lis
         kind = type(plugin).__name__
         return [f"it is of the type {kind}, and a plug-in is an AuditKind, or a choice such as an ImageAttackChoice"]
     findings = choices.check_plugin(plugin)
-    for place, table in menu.tables.items():
-        if isinstance(plugin, table.kind) and not origin.package:
+    for table in menu.tables.values():
+        if isinstance(plugin, table.kind):
             with _collecting(findings):
-                menu.with_choice(place, origin.name, folder)
+                table.with_plugins(folder, [origin.name], {origin.name})
     return findings
 
 
@@ -284,7 +284,7 @@ def check_one_plugin(named: str, config: str) -> CheckResult:
     for origin in _plugins_named(named, folder, menu):
         with _collecting(findings):
             findings += _troubles_of_plugin(origin, folder, menu)
-    findings = [f"{named}: {finding}" for finding in findings]
+    findings = [f"{named}: {finding}" for finding in dict.fromkeys(findings)]
     return CheckResult("" if findings else f"{named} keeps everything that is asked of it.", "\n".join(findings))
 
 

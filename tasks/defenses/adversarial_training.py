@@ -69,10 +69,8 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
                 descent: object = hook(batch)
             if isinstance(descent, Descent):
                 return descent
-            raise InputError(
-                f"The defence {self.word} returns a {type(descent).__name__}: a hook returns a Descent, the loss and "
-                "the logits."
-            )
+            what = type(descent).__name__
+            raise InputError(f"The defence {self.word} returns a {what}: a hook returns a Descent, loss and logits.")
 
         return descended
 

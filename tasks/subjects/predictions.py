@@ -136,14 +136,13 @@ def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object
     """
     if not isinstance(answers, NamedAnswers):
         listed = list(getattr(answers, "column_names", getattr(answers, "columns", ())))  # of a table, of a data frame
-        found = [_by_name(name, classes) for name in listed]
-        if listed == list(range(len(listed))) or not any(code is not None for code in found):
+        if listed == list(range(len(listed))) or all(_place(name, classes) is None for name in listed):
             return answers
         answers = NamedAnswers(tuple(listed), np.asarray(answers))
-    for read in (_by_name, _by_code):
-        codes = [read(name, classes) for name in answers.classes]
-        if len(codes) == len(classes) and set(codes) == set(range(len(classes))):
-            return answers.values[:, [codes.index(code) for code in range(len(classes))]]
+    for names in (classes, [str(code) for code in range(len(classes))]):
+        places = [_place(name, names) for name in answers.classes]
+        if len(places) == len(classes) and set(places) == set(range(len(classes))):
+            return answers.values[:, [places.index(code) for code in range(len(classes))]]
     named = [str(name) for name in answers.classes]
     raise InputError(
         f"{who} tells apart {', '.join(named)}, and the classes of the samples are {', '.join(classes)}: name them "
@@ -280,7 +279,8 @@ def codes_of(
     """
     require_codes(values.type, column)
     encoded = values.combine_chunks().dictionary_encode()
-    table = [_class_code(value, classes) for value in encoded.dictionary.to_pylist()]
+    names, labels = (classes, _told_codes(classes)), encoded.dictionary.to_pylist()
+    table = [next((at for each in names if (at := _place(label, each)) is not None), None) for label in labels]
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     if encoded.null_count:
         first = int(encoded.is_null().to_numpy(zero_copy_only=False).argmax())
@@ -306,40 +306,33 @@ def require_codes(dtype: pa.DataType, column: str) -> None:
         )
 
 
-def _class_code(value: object, classes: Sequence[str]) -> int | None:
-    code = _by_name(value, classes)
-    return _by_code(value, classes) if code is None and _codes_are_told(classes) else code
+def _place(label: object, names: Sequence[str]) -> int | None:
+    """Which of the names a label is; yes and no are true and false, or 1 and 0.
 
-
-def _by_name(value: object, classes: Sequence[str]) -> int | None:
-    name = _label_text(value, classes)
-    return list(classes).index(name) if name in classes else None
-
-
-def _by_code(value: object, classes: Sequence[str]) -> int | None:
-    text = _label_text(value, classes)
-    return int(text) if text.isdecimal() and int(text) < len(classes) else None
-
-
-def _label_text(value: object, classes: Sequence[str]) -> str:
-    if isinstance(value, bool):
-        word = str(value).lower()
-        return str(int(value)) if len(classes) == 2 and word not in classes else word
-    return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-
-
-def _codes_are_told(classes: Sequence[str]) -> bool:
-    """Whether a code can be told from the name of a class: of the classes 1, 2 and 3, the codes 0 to 2 cannot.
-
-    >>> _codes_are_told(["ham", "spam"]), _codes_are_told(["1", "2", "3"])
-    (True, False)
+    >>> _place("spam ", ["ham", "spam"]), _place(1.0, ["0", "1"]), _place(True, ["0", "1"]), _place(2, ["0", "1"])
+    (1, 1, 1, None)
     """
-    return not any(str(code) in classes for code in range(len(classes)))
+    if isinstance(label, bool):
+        word = str(label).lower()
+        label = word if word in names or len(names) != 2 else int(label)
+    text = str(int(label) if isinstance(label, float) and label.is_integer() else label).strip()
+    text = str(int(text)) if text.isdecimal() and text not in names else text
+    return list(names).index(text) if text in names else None
+
+
+def _told_codes(classes: Sequence[str]) -> list[str]:
+    """The codes, where they can be told from the names of classes: of the classes 1, 2 and 3, those from 0 to 2 cannot.
+
+    >>> _told_codes(["ham", "spam"]), _told_codes(["1", "2", "3"])
+    (['0', '1'], [])
+    """
+    codes = [str(code) for code in range(len(classes))]
+    return codes if set(codes).isdisjoint(classes) else []
 
 
 def _no_class(ids: pa.ChunkedArray, row: int, value: object, column: str, classes: Sequence[str]) -> InputError:
     what = "no prediction" if value is None else f"the prediction {value!r}"
     return InputError(
         f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)}"
-        f"{f' or a code from 0 to {len(classes) - 1}' if _codes_are_told(classes) else ''}."
+        f"{f' or a code from 0 to {len(classes) - 1}' if _told_codes(classes) else ''}."
     )

@@ -202,6 +202,19 @@ def test_two_plug_ins_of_one_name_are_refused(folder: Path) -> None:
         SOUNDS.with_plugins(folder, ["hum.py:HUM", "other.py:HUM"])
 
 
+def test_two_of_one_name_are_told_with_their_packages(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    code = HUM.replace("from pitch import HERTZ", "HERTZ = 7")
+    installed(site, monkeypatch, SOUNDS.group, "assay_hums", code, "hum = assay_hums:HUM", version="2.3")
+    with pytest.raises(
+        InputError, match=r'"hum", hum = assay_hums:HUM of assay_hums 2\.3 and hum.py:HUM: rename one\.'
+    ):
+        SOUNDS.with_plugins(folder, ["hum.py:HUM"])
+
+
 def test_no_such_choice_is_said_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r'There is no such colour: "bleu"; did you mean blue\?'):
         COLOURS.named("bleu")

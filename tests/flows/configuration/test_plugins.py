@@ -231,3 +231,25 @@ def test_a_choice_is_tried_by_its_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert "mine.py:WAVES: " in capsys.readouterr().err
     assert answer(["check", "--plugin", "mine.py:NONE", "--config", str(tmp_path / "pipelines.yaml")]) == 2
     assert '"mine.py:NONE" names an object that is not there; known here: ' in capsys.readouterr().err
+
+
+def test_an_installed_choice_is_tried_beside_ours_and_those_of_other_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "from assay.tasks.weak_labels.labelers import LabelerChoice\n"
+    code += "MAJORITY, EVEN = LabelerChoice('majority'), LabelerChoice('even')\n"
+    for package in ("evens", "odds"):
+        (tmp_path / f"{package}.py").write_text(code)
+        told = tmp_path / f"{package}-1.0.dist-info"
+        told.mkdir()
+        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        points = f"[assay.labelers]\neven = {package}:EVEN\n" + (
+            "majority = odds:MAJORITY\n" if package == "odds" else ""
+        )
+        (told / "entry_points.txt").write_text(points)
+    assert answer(["check", "--plugin", "majority", "--config", str(tmp_path / "pipelines.yaml")]) == 2
+    assert 'is called "majority", and so is the labeler that comes with Assay' in capsys.readouterr().err
+    assert answer(["check", "--plugin", "even", "--config", str(tmp_path / "pipelines.yaml")]) == 2
+    said = 'even: Two plug-ins are called "even", even = evens:EVEN of evens 1.0 and even = odds:EVEN of odds 1.0'
+    assert capsys.readouterr().err == f"{said}: rename one.\n"
