@@ -44,8 +44,7 @@ def biosses(folder: Path) -> pa.Table:
 
 def without_classes(table: pa.Table) -> pa.Table:
     """The table, said to have no classes: what is true of its samples is tags or a score, and no `gold` is known."""
-    marked = table.add_column(1, "gold", pa.nulls(table.num_rows, pa.int16()))
-    return with_classes(marked, [])
+    return with_classes(table.add_column(1, "gold", pa.nulls(table.num_rows, pa.int16())), [])
 
 
 def _bc5cdr(folder: Path, part: str) -> pa.Table:

@@ -153,8 +153,7 @@ def data_folder() -> Path:
     """The folder that downloads go to: `ASSAY_DATA`, else the user's cache."""
     if os.environ.get(CACHE):
         return Path(os.environ[CACHE])
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache, "assay", "data")
+    return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"), "assay", "data")
 
 
 def folders_of(name: str, entry: CatalogEntry) -> list[Path]:

@@ -156,8 +156,7 @@ def _detail(answer: Any, result: Mapping[str, Any]) -> str:
         return f"for example {shown[:120]}"
     if "observed_value" in result:
         return f"found {_plain(result['observed_value'])[:120]}"
-    raised = answer.exception_info or {}
-    return str(raised.get("exception_message") or "")[:200]
+    return str((answer.exception_info or {}).get("exception_message") or "")[:200]
 
 
 def _plain(value: object) -> str:

@@ -30,8 +30,7 @@ def chest_xray(folder: Path) -> pa.Table:
     """
     parts = []
     for file, split in (("train_sample.parquet", "train"), ("test.parquet", "test")):
-        columns = ["file", "label", "subtype", "patient_key", "jpeg"]
-        table = _read(folder / file, columns)
+        table = _read(folder / file, ["file", "label", "subtype", "patient_key", "jpeg"])
         parts.append(table.append_column("split", pa.array([split] * table.num_rows, pa.string())))
     images = pa.concat_tables(parts).combine_chunks()
     ids = pc.binary_join_element_wise(images["split"], pc.replace_substring(images["file"], ".jpeg", ""), "-")
@@ -104,8 +103,7 @@ def cifar10_test(folder: Path) -> pa.Table:
     or measures on.
     """
     images = _read(folder / "cifar10_test_jpeg.parquet", ["test_index", "label", "jpeg"])
-    order = pc.sort_indices(images["test_index"])
-    images = images.take(order)
+    images = images.take(pc.sort_indices(images["test_index"]))
     ids = [f"cifar10-test-{index:05d}" for index in images["test_index"].to_pylist()]
     gold = images["label"].cast(pa.int16())
     columns = {"id": pa.array(ids), "gold": gold, "split": _three_parts(gold.to_numpy()), "image": images["jpeg"]}

@@ -144,8 +144,7 @@ class Trial:
     def rows(self, rule: int, why: Why) -> Rows:
         """The samples that a rule votes on; that it misses: it abstains, and gold, or else another rule, says a class
         that it votes for; or that it alone votes on."""
-        cast = self.votes[:, rule]
-        voted = cast != ABSTAIN
+        voted = self.votes[:, rule] != ABSTAIN
         if why == "votes on":
             return np.flatnonzero(voted)
         if why == "stands alone on":

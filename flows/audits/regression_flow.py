@@ -81,8 +81,7 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, group: str) -> Sampled
         return None
     truth = tables.read(SAMPLES, ["id", outcomes.reading])
     answers = tables.read("predictions", ["id", "value", "low", "high"])
-    predicted = predicted_of(truth, answers, outcomes.reading)
-    return predicted.sampled(outcomes.metric.partition(".")[2])
+    return predicted_of(truth, answers, outcomes.reading).sampled(outcomes.metric.partition(".")[2])
 
 
 def show(ground: Ground, _made: Regressions, findings: FindingIndex) -> Iterator[Part]:

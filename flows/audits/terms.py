@@ -61,8 +61,7 @@ def _copies(pipeline: kind.Written) -> Iterator[kind.Clash]:
     terms = {attack_name(attack): attack for attack in attacks if attack_kind(pipeline, attack) == "terms"}
     readers = [subject for _, subject in kind.each_subject(pipeline) if _known(subject) is not None]
     for position, written in enumerate(kind.as_list(pipeline.get("defenses"))):
-        defense = kind.as_dict(written)
-        meant = str(defense.get("attack"))
+        meant = str(kind.as_dict(written).get("attack"))
         if not terms or meant not in (*terms, MIXED):
             continue
         for subject in readers:

@@ -173,8 +173,7 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
         raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
     contents = store.contents(store.output(models[name]))
-    card = json.loads(contents[CARD])
-    lines = subject_lines(name, card, contents, target)
+    lines = subject_lines(name, json.loads(contents[CARD]), contents, target)
     with appearing_whole(target) as draft:
         for file, content in contents.items():
             (draft / file).write_bytes(content)

@@ -276,8 +276,7 @@ def _notifying(config: str) -> tuple[Project, Notify]:
 def _locked(store: Store) -> Iterator[bool]:
     """Whether this process alone sends now; a lock that somebody left behind runs out."""
     lock = {"owner": uuid.uuid4().hex, "until": time.time() + _LOCK_SECONDS}
-    held = store.folder.read_json(_LOCK)
-    until, now = (held or {}).get("until"), time.time()
+    until, now = (store.folder.read_json(_LOCK) or {}).get("until"), time.time()
     if store.folder.exists(_LOCK) and not (isinstance(until, int | float) and now <= until <= now + _LOCK_SECONDS):
         store.folder.remove(_LOCK)
     if not store.folder.create(_LOCK, json.dumps(lock).encode()):

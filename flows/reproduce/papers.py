@@ -580,8 +580,7 @@ def _seeds_line(called: str, claim: OverSeeds) -> Line:
     ours = Ours(claim.metric, claim.of, claim.group, claim.subject, write)
     about = claim.metric.partition(".")[2].replace("_", " ")
     numbers = (ours, mean, spread, f"{least} to {largest}", str(claim.seeds))
-    cells = (called, about, claim.of, claim.group, claim.subject, *numbers)
-    return Line(cells, ours=True)
+    return Line((called, about, claim.of, claim.group, claim.subject, *numbers), ours=True)
 
 
 SEEDS = paper_table(

@@ -303,8 +303,7 @@ def _pipeline_name(wanted: Wanted) -> str:
     """
     plain = wanted.data.rstrip("/").split("/")
     stem = next((part for part in reversed(plain) if not set(part) & set("*?[")), "night")
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem.split(".")[0]).strip("-._")
-    return name[:80] or "night"
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem.split(".")[0]).strip("-._")[:80] or "night"
 
 
 def seen_from(data: str, folder: Path) -> str:

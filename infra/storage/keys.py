@@ -160,8 +160,7 @@ def package_versions() -> dict[str, str]:
 @cache
 def git_commit() -> str:
     """The commit of the code that runs, or nothing where it is not a checkout of git."""
-    folder = Path(__file__).resolve().parent
-    asked = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    asked = ["git", "-C", str(Path(__file__).resolve().parent), "rev-parse", "HEAD"]
     try:
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=False)
     except OSError:

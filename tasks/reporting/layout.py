@@ -120,8 +120,7 @@ def _settings(report: Report) -> Iterator[Markup]:
     if report.settings:
         summary = f"{numerals.plural(len(report.settings), 'setting')} this run used"
         yield _folded(summary, _rows(("stage", "option", "value"), report.settings))
-    machine = {**report.machine, "seed": str(report.seed)}
-    yield _folded("Machine and seed", _pairs(machine))
+    yield _folded("Machine and seed", _pairs({**report.machine, "seed": str(report.seed)}))
     if report.versions:
         yield _folded(f"{numerals.plural(len(report.versions), 'package')} and their versions", _pairs(report.versions))
 

@@ -88,8 +88,7 @@ class Trust(Asking):
 
     def explaining(self, explainer: str) -> Explaining:
         """How predictions are explained by one of the explainers."""
-        table = EXPLAINERS.with_those_of(self)
-        options = table.settings_with(Explaining, "explainer")
+        options = EXPLAINERS.with_those_of(self).settings_with(Explaining, "explainer")
         return options(explainer=explainer, top_words=self.top_words, samples=self.samples)
 
     @property

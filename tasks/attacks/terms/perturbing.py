@@ -219,8 +219,7 @@ def _row(
         offsets = [(starts[first], max(starts[first], starts[last] - 1)) for first, last in perturbed.places]
         return perturbed.words, perturbed.tags, _records(sample, attack, perturbed, offsets)
     words = words_of(cell)
-    texts = [word.text for word in words]
-    perturbed = perturb(texts, None, attack.settings, attack.means, generator, attack.masked)
+    perturbed = perturb([word.text for word in words], None, attack.settings, attack.means, generator, attack.masked)
     text, offsets = spliced(cell, words, perturbed)
     return text, None, _records(sample, attack, perturbed, offsets)
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, first_named
 from assay.infra.storage.network import ended_after
 from assay.infra.user_code.references import MOST_BYTES
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel, content_at
@@ -105,10 +105,9 @@ class Graph:
         if not isinstance(size, int) or size == len(images):
             answers = self._answers({self._inputs[0].name: self._cast(images, self._inputs[0])}, len(images))
         else:  # made for batches of one size: the last is filled up with repeats
-            parts = []
-            for start in range(0, len(images), size):
-                rows = np.minimum(np.arange(start, start + size), len(images) - 1)
-                parts.append(self._answers({self._inputs[0].name: self._cast(images[rows], self._inputs[0])}, size))
+            blocks = [np.minimum(np.arange(at, at + size), len(images) - 1) for at in range(0, len(images), size)]
+            given = ({self._inputs[0].name: self._cast(images[rows], self._inputs[0])} for rows in blocks)
+            parts = [self._answers(block, size) for block in given]
             answers = np.concatenate(parts)[: len(images)]
         return np.asarray(answers, dtype=np.float64)
 
@@ -117,14 +116,11 @@ class Graph:
         with np.errstate(invalid="ignore"):
             cast = np.ascontiguousarray(values.astype(_TYPES.get(taken.type, np.float32)))
         if cast.dtype.kind in "ib" and values.dtype.kind == "f":
-            lost = values[np.isnan(values) if cast.dtype.kind == "b" else cast != values]
-            for value in lost[:1]:
-                what, way = f"{value:g}", "round it before"
-                if np.isnan(value):
-                    what, way = "a missing value", "list the column under the source's `required`, fill it in before"
+            for value in values[np.isnan(values) if cast.dtype.kind == "b" else cast != values][:1]:
                 raise InputError(
-                    f'{self._who} takes {taken.type} as "{taken.name}", and a sample has {what} there: {way}, or let '
-                    "the graph take tensor(float)."
+                    f'{self._who} takes {taken.type} as "{taken.name}", and a sample has '
+                    f"{'a missing value' if np.isnan(value) else f'{value:g}'} there: fill it in or round it before, "
+                    "list the column under the source's `required`, or let the graph take tensor(float)."
                 )
         return cast
 
@@ -250,11 +246,9 @@ def _made(content: bytes, who: str) -> Any:
                 raise InputError(f"{who} unpacks to more than {most >> 20} MiB, which no model of its size does.")
         strangers = skops.io.get_untrusted_types(data=content)
         if strangers:
-            named = ", ".join(strangers[:_SHOWN])
-            more = f" and {len(strangers) - _SHOWN} more" if strangers[_SHOWN:] else ""
             raise InputError(
-                f"{who} holds types that skops does not trust ({named}{more}), and Assay makes none of them: convert "
-                "the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
+                f"{who} holds types that skops does not trust ({first_named(strangers, _SHOWN)}), and Assay makes none "
+                "of them: convert the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
             )
         return skops.io.loads(content, trusted=[])
     except InputError:

@@ -104,9 +104,9 @@ def test_a_graph_of_whole_numbers_gets_no_others(tmp_path: Path, inputs: list[st
 
     assert answers(1.0, 0.0) == answers(1, 0) == answers(True, False) == [[1.0, 0.0], [0.0, 1.0]]
     for missing in ((1, None), (True, None), (1.0, None)):
-        with pytest.raises(InputError, match=r"takes tensor\(int64\) as .* a sample has a missing value there: list"):
+        with pytest.raises(InputError, match=r"takes tensor\(int64\) as .* a sample has a missing value there: fill"):
             answers(*missing)
-    with pytest.raises(InputError, match="round it before, or let the graph take tensor"):
+    with pytest.raises(InputError, match=r"a sample has 0\.5 there: fill it in or round it before"):
         answers(1.0, 0.5)
 
 
