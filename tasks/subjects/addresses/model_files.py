@@ -114,7 +114,7 @@ class Graph:
     def _cast(self, values: npt.NDArray[Any], taken: onnxruntime.NodeArg) -> npt.NDArray[Any]:
         """The values in the type of the input; raises where that has none for a missing one, or for a fraction."""
         with np.errstate(invalid="ignore"):
-            cast = np.ascontiguousarray(values.astype(_TYPES.get(taken.type, np.float32)))
+            cast: npt.NDArray[Any] = np.ascontiguousarray(values.astype(_TYPES.get(taken.type, np.float32)))
         if cast.dtype.kind in "ib" and values.dtype.kind == "f":
             for value in values[np.isnan(values) if cast.dtype.kind == "b" else cast != values][:1]:
                 raise InputError(
