@@ -95,7 +95,7 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     _require_classes(look.column(label or ""), look)
     if label is None and answers.label is None and not answers.classes:
         choices = tuple(column.name for column in _without(free, split) if _may_be_label(column))
-        none = "" if choices else " (none has few values that repeat)"
+        none = "" if choices else f" (none has 2 to {MOST_VALUES} values that repeat)"
         return Question("label", f"Which column says what a sample is{none}", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
@@ -114,9 +114,9 @@ _MOST_CLASSES = 127
 
 def _require_classes(label: Column | None, look: Look) -> None:
     """Nothing, or what can be audited of a column that says no class."""
-    if label is None or (label.distinct <= MOST_VALUES and (label.whole or label.holds == "words")):
+    if label is None or (2 <= label.distinct <= MOST_VALUES and (label.whole or label.holds == "words")):
         return
-    if label.holds == "numbers":
+    if label.holds == "numbers" and label.distinct > 1:
         name, above = label.name, f"df['high'] = df['{label.name}'] > {label.half:.6g}"
         raise InputError(
             f"{name} holds numbers ({label.distinct:,} different in {look.looked_at:,} rows), and what is written here "

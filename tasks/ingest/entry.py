@@ -203,14 +203,21 @@ def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
         files = [index_table(table, source.label)]
     else:
         files = [index_file(file, layout) for file in source.files]
-    if not sum(file.rows for file in files):
-        what = "no sentences" if source.settings.iob is not None else "no rows below its header"
-        raise InputError(f"{source.label} has {what}.")
+    rows_of(files, source)
     urls = {} if folder else {file.name: file.url for file in source.files}
     plain, bare = (sum(file.begins[side] for file in files) for side in (0, 1))
     shapes = {file.name: file.shape for file in files if file.format == "iob"}
     reading = Reading(layout, urls, table, convention_of(plain, bare), shapes, folder)
     return with_form(reading, files, source.label)
+
+
+def rows_of(files: list[FileIndex], source: ResolvedSource) -> int:
+    """How many rows the files of a source have; refused where there are none."""
+    rows = sum(file.filled for file in files)
+    if not rows:
+        what = "no sentences" if source.settings.iob is not None else "no rows below its header"
+        raise InputError(f"{source.label} has {what}.")
+    return rows
 
 
 def read_piece(piece: Piece, reading: Reading, classes: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:

@@ -63,6 +63,11 @@ class FileIndex:
     shape: Shape = field(default_factory=Shape)
     """In IOB files, what all sentences have in common."""
 
+    @property
+    def filled(self) -> int:
+        """How many of the rows are no blank lines."""
+        return self.rows - (self.text.blank if self.text is not None else 0)
+
     def span(self, start: int, stop: int) -> Span | None:
         """Rows `start` to `stop`, moved to the marks that a text file's index holds; none if nothing is left."""
         if self.text is None:

@@ -203,6 +203,8 @@ class TextIndex:
     size: int
     records: int
     marks: Offsets = field(repr=False)  # [m, 3]: record number, byte offset, line
+    blank: int = 0
+    """How many of the records are blank lines."""
 
     def mark_at(self, record: int) -> tuple[int, int, int]:
         """The last mark at or before a record: its record number, offset and line."""
@@ -223,13 +225,16 @@ def index_records(
     """
     scanner = RecordScanner(delimiter, offset=start, line=line)
     marks = [np.array([[0, start, line]], dtype=np.int64)]
-    count, last = 1, (start, line)
+    count, blank, last = 1, 0, (start, line)
     pending: tuple[int, int] | None = None  # a start at the very end of what was read: a record only if more follows
     while chunk := file.read(_CHUNK):
         if pending is not None:
             marks.append(np.array([[count, *pending]], dtype=np.int64))
             count, pending = count + 1, None
+        begin, starts_here = scanner.offset, last[0] == scanner.offset
         starts, lines = scanner.feed(chunk)
+        inside = np.insert(starts[starts < scanner.offset], 0, [begin] * starts_here) - begin
+        blank += int(np.isin(np.frombuffer(chunk, np.uint8)[inside], (_LF, _CR)).sum())
         sizes = np.diff(np.concatenate([np.array(last[:1], np.int64), starts]), append=scanner.offset)
         longest = int(sizes.argmax())
         require_record(int(sizes[longest]), file_name, last[1] if longest == 0 else int(lines[longest - 1]))
@@ -247,7 +252,9 @@ def index_records(
             "closing quote."
         )
     records = count if scanner.offset > start else 0
-    return TextIndex(size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0])
+    return TextIndex(
+        size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0], blank=blank
+    )
 
 
 def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offsets, Offsets]:

@@ -139,7 +139,7 @@ def _classes(
     survey = reduce_pieces(survey_piece, pieces, reuse=reuse, reading=reading)
     classes = surveyed_classes(reading.layout, survey["names"], survey["votes"], source.label)
     if reading.layout.label is not None:
-        require_repeated(survey["names"], sum(file.rows for file in files), source.label)
+        require_repeated(survey["names"], sum(file.filled for file in files), source.label)
     if survey["votes"] and "-1" not in survey["votes"]:
         current_run().notice(
             f"No vote of {source.label} is -1, so every function is taken to vote on every sample, for the classes "

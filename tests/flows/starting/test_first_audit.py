@@ -221,6 +221,9 @@ def test_what_cannot_be_known_is_asked(
             "Read as words, as not all of their cells are numbers (1,5 is none, 1.5 is): x. Name",
         ),
         (["--data", "ragged.csv"], "do not fit, the first in ragged.csv row"),
+        (["--data", "one.csv"], "(none has 2 to 20 values that repeat) cannot be known"),
+        (["--data", "one.csv", "--label", "x"], "x has 1 different values in 60 rows, and classes are 2 to 127"),
+        (["--data", "blank.csv", "--label", "x"], "blank.csv has no rows below its header."),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_writes_nothing(
@@ -233,6 +236,8 @@ def test_what_cannot_be_is_one_sentence_and_writes_nothing(
     (tmp_path / "same.csv").write_text("name,label\n" + "".join(f"n{at},{'ab'[at % 2]}\n" for at in range(60)))
     days = [f"n{at};2024-01-{at % 28 + 1:02d};{at},5;{'ab'[at % 2]}\n" for at in range(60)]
     (tmp_path / "comma.csv").write_text("name;day;x;label\n" + "".join(days))
+    (tmp_path / "one.csv").write_text("x\n" + "5\n" * 60)
+    (tmp_path / "blank.csv").write_text("name,x\n\n\n")
     (tmp_path / "ragged.csv").write_text(file.read_text() + "1,2\n" * 60)
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())

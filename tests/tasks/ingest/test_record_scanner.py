@@ -91,6 +91,17 @@ def test_index_marks_every_record_of_a_small_file(monkeypatch: pytest.MonkeyPatc
         assert data[offset:].startswith(f'{record},"x'.encode())
 
 
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 5, 1 << 20])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_blank_lines_of_an_index_are_counted_apart(
+    monkeypatch: pytest.MonkeyPatch, chunk_size: int, end: bytes
+) -> None:
+    monkeypatch.setattr("assay.tasks.ingest.record_scanner._CHUNK", chunk_size)
+    data = end.join([b"", b"1,a", b"", b"", b'2,"b', b"", b'c"', b"3,d", b"", b""])
+    index = index_records(io.BytesIO(data), ",")
+    assert index.records - index.blank == len(records_in(data, ",")[0]) == 3
+
+
 def test_index_of_nothing_has_no_records() -> None:
     assert index_records(io.BytesIO(b""), ",").records == 0
 
