@@ -178,7 +178,9 @@ def with_folder_columns(reader: ReaderChoice) -> ReaderChoice:
     def read(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
         partition = partition_values(reading.urls[span.name])
         types = reading.layout.types
-        rows = reader.read(span, reading, tuple(name for name in needed if name not in partition))
+        inside = [name for name in types.names if name not in partition]
+        asked = [name for name in needed if name not in partition] or inside[:1]  # rows without a column are not counted
+        rows = reader.read(span, reading, tuple(asked))
         table, count = rows.table, len(rows.positions)
         for name in (column for column in needed if column in partition):
             cell = cast_text(pa.array([partition[name]], pa.string()), types.field(name).type)[0][0]

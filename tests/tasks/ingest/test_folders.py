@@ -58,6 +58,16 @@ def test_folders_are_columns_in_any_cut_and_anywhere(read: Any, tmp_path: Path, 
     assert [by_id[key][2] for key, _, site in WANTED if site] == [site for _, _, site in WANTED if site]
 
 
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_folder_says_the_class(read: Any, tmp_path: Path, kind: str) -> None:
+    fill(str(tmp_path / "lake"), kind)
+    given = {kind: "lake", "id": "key", "label": "site", "features": ["dose"]}
+    found = read(2, **given)
+    assert found.classes == ("St Mary", "north")
+    by_id = {row["id"]: row["gold"] for row in found.samples.to_pylist()}
+    assert by_id == {key: found.classes.index(site) if site else None for key, _, site in WANTED}
+
+
 def test_a_pattern_finds_what_duckdb_wrote(read: Any, tmp_path: Path) -> None:
     duckdb.sql(
         f"copy (select i as key, i % 2 as answer, 2020 + i % 3 as year from range(30) t(i)) to '{tmp_path}/lake' "
