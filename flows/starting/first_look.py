@@ -253,7 +253,7 @@ def _typed(table: pa.Table, types: pa.Schema) -> pa.Table:
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether values of the type can be counted and shown: the others are left to the pipeline's own settings."""
     numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-    return bool(numbers or pa.types.is_string(kind) or pa.types.is_timestamp(kind))
+    return bool(numbers or pa.types.is_string(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def column_of(values: pa.ChunkedArray, name: str) -> Column:
@@ -263,6 +263,7 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     >>> column.holds, column.distinct, column.missing, column.values
     ('words', 2, 1, ('a', 'b'))
     """
+    values = values.cast(pa.float32()) if pa.types.is_float16(values.type) else values  # Arrow counts no half ones
     kind, rows = values.type, len(values)
     known, words = values.drop_null(), 0.0
     if pa.types.is_floating(kind):  # whole numbers of which some are missing come as such

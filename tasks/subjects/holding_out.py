@@ -7,6 +7,7 @@ one document: a sentence that a subject learned from in one pair is no new sente
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
@@ -282,16 +283,28 @@ def _is_later(column: pa.ChunkedArray, since: str | float) -> npt.NDArray[np.boo
 
     >>> _is_later(pa.chunked_array([["2026-08-31", "2026-09-01", None]]), "2026-09").tolist()
     [False, True, False]
+    >>> hours = pa.array([22, 23], pa.timestamp("s")).cast(pa.timestamp("s", "Europe/Berlin"))
+    >>> [_is_later(pa.chunked_array([hours]), "1970-01-01T01:00:23" + zone).tolist() for zone in ("", "+01:00")]
+    [[False, True], [False, True]]
     """
+    kind = column.type
     try:
-        bound = pa.scalar(since if pa.types.is_string(column.type) else str(since)).cast(column.type)
+        bound = _local(str(since), kind) or pa.scalar(since if pa.types.is_string(kind) else str(since)).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SettingError(
-            f"`evaluation.since` is {since}, and its column holds {column.type}: give a value of that kind.",
+            f"`evaluation.since` is {since}, and its column holds {kind}: give a value of that kind.",
             "since",
             str(since),
         ) from error
     return np.asarray(pc.fill_null(pc.greater_equal(column, bound), False))
+
+
+def _local(since: str, kind: pa.DataType) -> pa.Scalar | None:
+    """A time that names no zone, in the zone of a column that has one; else None."""
+    if pa.types.is_timestamp(kind) and kind.tz:
+        with suppress(pa.ArrowInvalid):
+            return pc.assume_timezone(pa.scalar(since).cast(pa.timestamp(kind.unit)), kind.tz)
+    return None
 
 
 def rows_on_side(samples: pa.Table, *, side: Side, rule: Rule, only: frozenset[str] | None = None) -> pa.Table:

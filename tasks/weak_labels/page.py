@@ -84,7 +84,7 @@ def _comparison(findings: FindingIndex, gains: Sequence[Finding], better: Sequen
 def _indecision(finding: Finding) -> str:
     samples = plural(finding.n or 0, "sample")
     if not finding.value:
-        return f"{finding.group.capitalize()} decides all of {samples}."
+        return f"{finding.group.capitalize()} leaves none of {samples} undecided: on none are all classes equal."
     share = f"{percent(finding.value)} {interval(finding.low, finding.high)}"
     return f"{finding.group.capitalize()} leaves {share} of {samples} undecided; they get the default label."
 

@@ -48,7 +48,7 @@ class WeakLabelling(Settings):
     """Where the training starts."""
 
     default_label: str | int = 0
-    """The class, by name or code, of a sample that no class wins."""
+    """The class, by name or code, of a sample on which all classes are equal; of several that tie it wins."""
 
     class_balance: Annotated[
         Mapping[str, Share] | tuple[Share, ...] | Literal["estimated", "uniform", "gold"],

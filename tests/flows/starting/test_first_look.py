@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_data import comments, patients, scans
 from PIL import Image
@@ -47,6 +49,15 @@ def test_columns_are_taken_for_what_they_are(tmp_path: Path) -> None:
     comments(tmp_path)
     texts = roles_of(tmp_path, "comments.jsonl")
     assert (texts.kind, texts.text, texts.label, texts.id) == ("texts", "text", "verdict", "comment")
+
+
+def test_half_floats_and_dates_of_parquet_are_numbers_and_dates(tmp_path: Path) -> None:
+    at = np.arange(60)
+    rows = pd.DataFrame({"x": np.float16(at / 7), "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(at, "D")})
+    table = pa.Table.from_pandas(rows.assign(label=["a", "b"] * 30))
+    pq.write_table(table.set_column(1, "day", table["day"].cast(pa.date32())), tmp_path / "rows.parquet")
+    found = roles_of(tmp_path, "rows.parquet")
+    assert (found.label, found.numbers, found.day) == ("label", ("x",), "day")
 
 
 @pytest.mark.parametrize(("name", "is_id"), [("person", True), ("Patient", True), ("weight", False)])

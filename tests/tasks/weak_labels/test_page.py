@@ -63,7 +63,7 @@ def test_undecided_samples_are_counted_with_their_interval():
     sentence = page([share("weak_labels.undecided", 5, 100, group="majority")], {"majority": MAJORITY}).sentence
     assert "Majority leaves 5.0\u202f% [2.2, 11.2] of 100 samples undecided" in sentence
     assert (
-        "Majority decides all of 100 samples."
+        "Majority leaves none of 100 samples undecided: on none are all classes equal."
         in page([share("weak_labels.undecided", 0, 100, group="majority")], {}).sentence
     )
 
