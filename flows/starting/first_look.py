@@ -432,8 +432,13 @@ def read_samples(source: Source, base: Path) -> Seen:
         require_classes(judged, classes, answers.label)
         samples = settled_samples(samples, judged, classes)[0]
     seen = Seen(samples, pa.concat_tables([out for _, out in parts]), classes, rows)
-    _require_few_rejects(seen, source, resolved.label)
-    return seen
+    total = samples.num_rows + seen.rejects.num_rows
+    if samples.num_rows and seen.rejects.num_rows <= source.max_rejects * total:
+        return seen
+    raise InputError(
+        f"{seen.rejects.num_rows} of {total} rows of {resolved.label} do not fit, the first in {seen.first_reject}: "
+        "correct the rows, or say what they are."
+    )
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:
@@ -458,13 +463,3 @@ def _classes(
     if reading.layout.label is not None:
         require_repeated(names, rows, resolved.label)
     return surveyed_classes(reading.layout, names, votes, resolved.label)
-
-
-def _require_few_rejects(seen: Seen, source: Source, label: str) -> None:
-    total = seen.samples.num_rows + seen.rejects.num_rows
-    if seen.samples.num_rows and seen.rejects.num_rows <= source.max_rejects * total:
-        return
-    raise InputError(
-        f"{seen.rejects.num_rows} of {total} rows of {label} do not fit, the first in {seen.first_reject}: correct the "
-        "rows, or say what they are."
-    )

@@ -190,9 +190,8 @@ def quantile_bounds(columns: Mapping[str, Numbers], share: float = 0.2) -> list[
     names = [name for name, values in columns.items() if np.nanmin(values) < np.nanmax(values)]
     if not names:
         return []
-    ranks = np.array(
-        [np.argsort(np.argsort(np.nan_to_num(columns[name], nan=np.nanmedian(columns[name])))) for name in names]
-    )
+    filled = [np.nan_to_num(columns[name], nan=np.nanmedian(columns[name])) for name in names]
+    ranks = np.array([np.argsort(np.argsort(values)) for values in filled])
     together = np.abs(np.atleast_2d(np.corrcoef(ranks))).mean(axis=1)
     chosen = [names[at] for at in np.argsort(-together, kind="stable")]
     ends = [(name, *np.nanquantile(columns[name], [share, 1 - share])) for name in chosen]
@@ -279,12 +278,11 @@ def give_aways(seen: Seen, roles: Roles) -> tuple[str, ...]:
     if not has_gold(gold) or roles.kind == "images":
         return ()
     for name in (*roles.numbers, *roles.words):
-        column = seen.samples[name]
         if name in roles.numbers:
             values = NumbersOf(name)(seen.samples)
             values = np.where(np.abs(values) <= np.finfo(np.float32).max, values, np.nan)  # a tree takes no more
         else:
-            values = np.asarray(column.combine_chunks().dictionary_encode().indices.fill_null(-1), dtype=np.float64)
+            values = np.asarray(seen.samples[name].combine_chunks().dictionary_encode().indices.fill_null(-1), float)
         tree = DecisionTreeClassifier(max_leaf_nodes=4 * len(seen.classes), class_weight="balanced", random_state=0)
         learned, asked = (values[known & side].reshape(-1, 1) for side in (half, ~half))
         if len(np.unique(gold[known & half])) < 2 or not len(asked):
@@ -365,13 +363,10 @@ def _rule_name(rule: WrittenRule) -> str:
     >>> _rule_name(WrittenRule(when=When(column="Worst radius (mm)", above=16.8), vote="malignant"))
     'high_worst_radius_mm'
     """
-    if rule.when is None:
-        words = f"says_{(rule.keywords or ('',))[0]}"
-    else:
-        when = rule.when
-        side = "high" if when.above is not None else "low" if when.below is not None else str(when.equals)
-        words = f"{side}_{when.column or when.picture}"
-    return _plain(words)
+    if (when := rule.when) is None:
+        return _plain(f"says_{(rule.keywords or ('',))[0]}")
+    side = "high" if when.above is not None else "low" if when.below is not None else str(when.equals)
+    return _plain(f"{side}_{when.column or when.picture}")
 
 
 def _plain(words: str) -> str:

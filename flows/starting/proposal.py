@@ -277,9 +277,9 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     yield from _remarks_on_rejects(seen)
     yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
     if roles.label and len(gold):
-        most = f"one answer for all is right on {max(codes.values(), default=0) / max(sum(codes.values()), 1):.1%}"
+        most = max(codes.values(), default=0) / max(sum(codes.values()), 1)
         missing = f"; {gold.null_count:,} rows have no label and judge nothing" if gold.null_count else ""
-        yield f"{most[0].upper()}{most[1:]}{missing}"
+        yield f"One answer for all is right on {most:.1%}{missing}"
     yield f"Id {roles.id}, unique" if roles.id else "No id: rows are named by file and line"
     group = look.column(roles.group or "")
     if group is not None:

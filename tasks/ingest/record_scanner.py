@@ -252,9 +252,7 @@ def index_records(
             "closing quote."
         )
     records = count if scanner.offset > start else 0
-    return TextIndex(
-        size=scanner.offset, records=records, marks=np.concatenate(marks)[: None if records else 0], blank=blank
-    )
+    return TextIndex(scanner.offset, records, np.concatenate(marks)[: None if records else 0], blank)
 
 
 def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offsets, Offsets]:

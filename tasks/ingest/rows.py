@@ -281,18 +281,12 @@ def out_of_calendar(column: pa.Array) -> NDArray[np.int64]:
     >>> out_of_calendar(pa.array([0, 2**62], pa.timestamp("us"))).tolist()
     [1]
     """
-    if pa.types.is_timestamp(column.type):
-        unit = _SECONDS[column.type.unit]
-    elif pa.types.is_date32(column.type):
-        unit = 0
-    elif pa.types.is_date64(column.type):
-        unit = 1000
-    else:
+    kind, days = column.type, {pa.date32(): 0, pa.date64(): 1000}
+    unit = _SECONDS[kind.unit] if pa.types.is_timestamp(kind) else days.get(kind)
+    if unit is None or unit == 10**9:  # nanoseconds in 64 bits reach the years 1677 to 2262
         return np.empty(0, np.int64)
     numbers = column.view(pa.int32() if unit == 0 else pa.int64())
     low, high = (_FIRST // 86_400, _LAST // 86_400) if unit == 0 else (_FIRST * unit, _LAST * unit)
-    if unit == 10**9:  # nanoseconds in 64 bits reach the years 1677 to 2262
-        return np.empty(0, np.int64)
     outside = pc.or_(pc.less(numbers, pa.scalar(low, numbers.type)), pc.greater(numbers, pa.scalar(high, numbers.type)))
     return np.flatnonzero(pc.fill_null(outside, False).to_numpy(zero_copy_only=False)).astype(np.int64)
 

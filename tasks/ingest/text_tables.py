@@ -287,10 +287,8 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         raise InputError(nothing if mixed is None else f"{file.name} has values of several types in field {mixed!r}.")
     require_columns(schema.names, file.name)
     declared = {name: TYPES[kind] for name, kind in (settings.columns or {}).items()}
-    types = {}
-    for field in schema:
-        suggested = pa.string() if pa.types.is_timestamp(field.type) else plain_type(field.type)
-        types[field.name] = declared.get(field.name, suggested)
+    kinds = [pa.string() if pa.types.is_timestamp(field.type) else plain_type(field.type) for field in schema]
+    types = dict(zip(schema.names, kinds, strict=True))
     return pa.schema(list({**types, **declared}.items()))
 
 

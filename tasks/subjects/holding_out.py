@@ -287,24 +287,16 @@ def _is_later(column: pa.ChunkedArray, since: str | float) -> npt.NDArray[np.boo
     >>> [_is_later(pa.chunked_array([hours]), "1970-01-01T01:00:23" + zone).tolist() for zone in ("", "+01:00")]
     [[False, True], [False, True]]
     """
-    kind = column.type
-    try:
-        bound = _local(str(since), kind) or pa.scalar(since if pa.types.is_string(kind) else str(since)).cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise SettingError(
-            f"`evaluation.since` is {since}, and its column holds {kind}: give a value of that kind.",
-            "since",
-            str(since),
-        ) from error
-    return np.asarray(pc.fill_null(pc.greater_equal(column, bound), False))
-
-
-def _local(since: str, kind: pa.DataType) -> pa.Scalar | None:
-    """A time that names no zone, in the zone of a column that has one; else None."""
-    if pa.types.is_timestamp(kind) and kind.tz:
+    kind, bound = column.type, None
+    if pa.types.is_timestamp(kind) and kind.tz:  # a time that names no zone is one of the column's
         with suppress(pa.ArrowInvalid):
-            return pc.assume_timezone(pa.scalar(since).cast(pa.timestamp(kind.unit)), kind.tz)
-    return None
+            bound = pc.assume_timezone(pa.scalar(str(since)).cast(pa.timestamp(kind.unit)), kind.tz)
+    try:
+        bound = bound or pa.scalar(since if pa.types.is_string(kind) else str(since)).cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        wrong = f"`evaluation.since` is {since}, and its column holds {kind}: give a value of that kind."
+        raise SettingError(wrong, "since", str(since)) from error
+    return np.asarray(pc.fill_null(pc.greater_equal(column, bound), False))
 
 
 def rows_on_side(samples: pa.Table, *, side: Side, rule: Rule, only: frozenset[str] | None = None) -> pa.Table:

@@ -37,19 +37,17 @@ def _labeler(name: str, labeler: Labeler) -> str:
         return f"{name.capitalize()} makes probabilities of the votes of {functions} in a way of its own."
     if training is None and labeler.mu is None:
         return f"{name.capitalize()} counts the votes of {functions}, each with the same weight."
-    balance = _balance(labeler)
+    balance, learned = _balance(labeler), f"{name.capitalize()} learned the weights of {functions}"
     if training is None:
-        return f"{name.capitalize()} learned the weights of {functions} from how often pairs of them agree{balance}."
+        return f"{learned} from how often pairs of them agree{balance}."
     loss = f"its loss fell from {number(training.first_loss)} to {number(training.last_loss)}"
     if training.settled_after is None:
         return (
-            f"{name.capitalize()} learned the weights of {functions} in {plural(training.epochs, 'epoch')} and had not "
-            f"converged: {loss} and was still falling{balance}. More epochs would move the weights."
+            f"{learned} in {plural(training.epochs, 'epoch')} and had not converged: {loss} and was still "
+            f"falling{balance}. More epochs would move the weights."
         )
-    return (
-        f"{name.capitalize()} learned the weights of {functions}; the training converged after "
-        f"{plural(training.settled_after, 'epoch')} of {number(training.epochs)}: {loss}{balance}."
-    )
+    settled = f"{plural(training.settled_after, 'epoch')} of {number(training.epochs)}"
+    return f"{learned}; the training converged after {settled}: {loss}{balance}."
 
 
 def _balance(labeler: Labeler) -> str:
