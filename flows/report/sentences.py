@@ -390,7 +390,7 @@ def settings_to_try(findings: FindingIndex) -> Iterator[str]:
         answer = clean(findings, base)
         if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
             better = (
-                f"Train {base} longer or on more samples (train.epochs, where Assay trains it); of a model of your own, "
+                f"Train {base} longer or on more samples (train.epochs, where Assay trains it); where it is your own, "
                 "look first whether its columns are the classes in the audit's order."
             )
             if _in_words(findings, base):
