@@ -179,9 +179,8 @@ def with_folder_columns(reader: ReaderChoice) -> ReaderChoice:
         partition = partition_values(reading.urls[span.name])
         types = reading.layout.types
         inside = [name for name in types.names if name not in partition]
-        asked = [name for name in needed if name not in partition] or inside[
-            :1
-        ]  # rows without a column are not counted
+        # Rows without a column are not counted: one is read though none is needed.
+        asked = [name for name in needed if name not in partition] or inside[:1]
         rows = reader.read(span, reading, tuple(asked))
         table, count = rows.table, len(rows.positions)
         for name in (column for column in needed if column in partition):
