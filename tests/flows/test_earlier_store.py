@@ -47,6 +47,8 @@ COMPUTED_ANEW: dict[str, str] = {
     "look_for_neighbours": "the interval of an area is Student's t on its samples, as everywhere else",
     "look_into_pools": "the same",
     "train_labeler": "triplets learns nothing of rules of which no three vote together; the others learn the same",
+    "predict_samples": "a frame whose columns are named after the classes is read by name; others are read as before",
+    "predict_texts": "the same",
     "conclude": "findings of the above are among what it gathers",
     "perturb_terms": "s and ß are not swapped: where case does not count that is no change",
 }
