@@ -386,8 +386,7 @@ class _Subject:
 
     def _intraclass(self, subject: int, cell: Cell, what: Counted) -> float | None:
         """How far one unit's frames go together: over all severities of a perturbation, or over all there is."""
-        every = range(len(self.tally.severities))
-        counts = self.tally.counted(subject, what, every)
+        counts = self.tally.counted(subject, what, range(len(self.tally.severities)))
         wider = (counts[:, cell.perturbations].sum(axis=1), counts.sum(axis=1))
         known = (intraclass_correlation(self._of_units(counts), *_OWN) for counts in wider)
         return next((intraclass for intraclass in known if intraclass is not None), None)

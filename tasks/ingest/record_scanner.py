@@ -262,8 +262,7 @@ def records_in(data: bytes, delimiter: str | None, line: int = 1) -> tuple[Offse
     >>> starts.tolist(), lines.tolist()
     ([0, 9], [7, 10])
     """
-    scanner = RecordScanner(delimiter, line=line)
-    starts, lines = scanner.feed(data)
+    starts, lines = RecordScanner(delimiter, line=line).feed(data)
     starts, lines = np.insert(starts, 0, 0), np.insert(lines, 0, line)
     there = starts < len(data)
     starts, lines = starts[there], lines[there]

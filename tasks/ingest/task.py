@@ -316,8 +316,7 @@ def paths_in_piece(piece: Piece, reading: Reading) -> pa.Table:
     for span in piece.spans:
         rows = read_span(span, reading, tuple(dict.fromkeys([*([layout.id] if layout.id else []), image.name])))
         table = pa.table([ids_of(rows, layout), rows.table.column(image.name)], schema=ImagePaths.schema)
-        there = pc.and_(pc.is_valid(table["id"]), pc.is_valid(table["path"]))
-        tables.append(table.filter(there))
+        tables.append(table.filter(pc.and_(pc.is_valid(table["id"]), pc.is_valid(table["path"]))))
     return pa.concat_tables(tables)
 
 

@@ -134,8 +134,7 @@ def tie_range(ordered: Ordered, generator: np.random.Generator, orders: int = _T
     dealt_right, dealt_known = np.tile(ordered.hits, (orders, 1)), np.tile(ordered.known, (orders, 1))
     cut = np.flatnonzero(ordered.cuts < ordered.last)
     for first in np.unique(ordered.first[cut]):  # only ties that cuts go through are dealt anew
-        group = cut[ordered.first[cut] == first]
-        strata, sizes, right, gold = _pieces(ordered, group)
+        strata, sizes, right, gold = _pieces(ordered, cut[ordered.first[cut] == first])
         hits = _deal(np.full(orders, right.sum()), np.tile(sizes, (orders, 1)), generator)
         misses = _deal(np.full(orders, (gold - right).sum()), sizes - hits, generator)
         dealt_right[:, strata] += hits - right

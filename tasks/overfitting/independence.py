@@ -319,8 +319,7 @@ def gather(
     >>> orbits.values.tolist()
     [0.5, 0.0]
     """
-    names = np.array([str(orbit) for orbit in orbits])
-    known, place = np.unique(names, return_inverse=True)
+    known, place = np.unique(np.array([str(orbit) for orbit in orbits]), return_inverse=True)
     originals = np.bincount(place, weights=original, minlength=len(known))
     if len(odd := np.flatnonzero(originals != 1)):
         raise InputError(

@@ -82,8 +82,7 @@ def train_labeler(
         trained = _untrained_labeler(choice, _functions(panel, functions))
     else:
         counted = reduce_partitions(count_partition, votes, reuse=Reuse(), classes=classes.rows)
-        counts = vote_counts(counted, classes.rows)
-        heard = _heard(counts, panel, functions)
+        heard = _heard(vote_counts(counted, classes.rows), panel, functions)
         given = settings.class_balance
         if isinstance(given, Mapping | tuple):
             shares = given_shares(given, class_names(collect(classes, None)))

@@ -184,6 +184,5 @@ def compose(
         similar,
     ]
     goal = ChangedLabel(victim, model_batch_size=_ALL_AT_ONCE)
-    search = RankedSwaps(_SEARCHES[ranking])
-    attack = CountedAttack(goal, constraints, swap, search)
+    attack = CountedAttack(goal, constraints, swap, RankedSwaps(_SEARCHES[ranking]))
     return WordAttacker(attack, listed, victim, swap, similar, ranking, encoder, second, candidates)

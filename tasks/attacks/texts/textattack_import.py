@@ -59,8 +59,7 @@ def _import_quietly() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="assay-textattack-")))
         (folder / _INSTALLED).touch()
         os.environ["TA_CACHE_DIR"] = str(folder)
-        package = importlib.import_module("textattack")
-        package.shared.logger.setLevel(logging.ERROR)
+        importlib.import_module("textattack").shared.logger.setLevel(logging.ERROR)
 
 
 @contextmanager

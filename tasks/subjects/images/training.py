@@ -228,8 +228,7 @@ class _Course:
             names = tuple(self.lessons.ids[row] for row in order[cut])
             batch = Batch(self.model, images, targets, names, seeds, loss_of, epoch)
             rate = learning_rate(self.options, epoch * self.steps + step, self.steps * self.options.epochs, epoch)
-            descent = self._descend(batch, optimizer, rate)
-            tally.add(descent, batch.targets)
+            tally.add(self._descend(batch, optimizer, rate), batch.targets)
         return tally.loss, tally.accuracy
 
     def accuracy(self, rows: Rows, attack: Callable[[Batch], Tensor] | None = None) -> float | None:

@@ -112,8 +112,7 @@ class NetworkModel(TokenNetwork):
         with torch.inference_mode():
             for texts, ids, mask in self.blocks(batch):
                 logits = self.network.logits(ids, mask, None)[:, list(self.columns)]
-                shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-                result[texts] = shares[: len(texts)]
+                result[texts] = torch.softmax(logits.double(), dim=-1).cpu().numpy()[: len(texts)]
         wrong = np.flatnonzero(~np.isfinite(result).all(axis=1))
         if len(wrong):
             raise UnusableTextError(first + int(wrong[0]))
