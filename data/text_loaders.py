@@ -143,10 +143,7 @@ def _code(label: str, known: Sequence[str], path: Path, row: int) -> int:
 
 def _csv_rows(path: Path, columns: int, encoding: str) -> Iterator[list[str]]:
     content = unpacked(path)
-    if encoding == "windows-1252":
-        text = content.decode("latin-1").translate(_WINDOWS)
-    else:
-        text = content.decode(encoding)
+    text = content.decode("latin-1").translate(_WINDOWS) if encoding == "windows-1252" else content.decode(encoding)
     for number, row in enumerate(csv.reader(io.StringIO(text, newline="")), start=1):
         if len(row) != columns:
             raise InputError(f"{path} row {number} has {len(row)} columns, expected {columns}.")

@@ -95,7 +95,6 @@ def votes_in_words(votes: Mapping[str, int], classes: Mapping[int, str]) -> str:
     for rule, code in votes.items():
         rules[code].append(rule.replace("_", " "))
     rules.pop(-1, None)
-    lines = []
-    for code, names in sorted(rules.items(), key=lambda each: -len(each[1])):
-        lines.append(f"{listed(names)} {'say' if len(names) > 1 else 'says'} {classes.get(code, code)}")
-    return "; ".join(lines) or "no rule votes on it"
+    most_first = sorted(rules.items(), key=lambda each: -len(each[1]))
+    says = (f"{listed(names)} say{'' if names[1:] else 's'} {classes.get(code, code)}" for code, names in most_first)
+    return "; ".join(says) or "no rule votes on it"

@@ -225,10 +225,7 @@ def _index(source: BinaryIO, size: int, end: int) -> tuple[bytes, int]:
     first = over - count * _ENTRY.size
     if mark != _MARK or first < 0:
         raise _NotAsWrittenError("it holds no parcels")
-    if first >= known_from:
-        index = known[first - known_from : over - known_from]
-    else:
-        index = _read(source, first, over)
+    index = known[first - known_from : over - known_from] if first >= known_from else _read(source, first, over)
     if zlib.crc32(index) != checksum:
         raise _NotAsWrittenError("the index of its parcels is another one")
     return index, first

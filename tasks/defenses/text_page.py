@@ -6,7 +6,7 @@ from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.reporting.estimates import About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Part, Tone
+from assay.tasks.reporting.parts import DataTable, LinePlot, Part, Tone
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct
 from assay.tasks.statistics.metrics import controlled_by
 
@@ -68,9 +68,7 @@ class TextDefenceFindings:
 def page(findings: FindingIndex) -> Part:
     """The part of the report about text subjects that learned from attacked copies, from the findings `defense.*`."""
     text_findings = TextDefenceFindings(findings)
-    blocks: list[Block] = []
-    for subject in text_findings.subjects:
-        blocks += [_classes(text_findings, subject), _plot(text_findings, subject)]
+    blocks = [show(text_findings, subject) for subject in text_findings.subjects for show in (_classes, _plot)]
     lost = [f"{line}." for subject in text_findings.subjects if (line := text_findings.losses(subject))]
     lines = [tell(text_findings, subject) for subject in text_findings.subjects for tell in (_sentence, _one_answer)]
     sentence = " ".join(filter(None, [*lost, *lines])) or "No defended model came through."
