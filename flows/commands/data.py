@@ -264,13 +264,15 @@ def store_clean(keep: int, dry_run: bool, store: Store) -> None:
     """
     from assay.flows.nights.history import note_crashed_runs
     from assay.infra.storage.sweep import clean
-    from assay.tasks.reporting.numerals import in_bytes
+    from assay.tasks.reporting.numerals import in_bytes, plural
 
     store.require_records()
-    note_crashed_runs(store)
+    if not dry_run:
+        note_crashed_runs(store)
     swept = clean(store, keep=keep, dry_run=dry_run)
     verb = "Would remove" if dry_run else "Removed"
-    echo(f"{verb} {len(swept.runs)} runs and {len(swept.results)} results: {in_bytes(swept.bytes)}.")
+    gone = f"{plural(len(swept.runs), 'run')} and {plural(len(swept.results), 'result')}"
+    echo(f"{verb} {gone}: {in_bytes(swept.bytes)}.")
 
 
 @store.command("rebuild", example="assay store rebuild")

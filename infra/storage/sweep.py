@@ -107,9 +107,10 @@ class Sweep:
 def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
     """Forget all but the latest `keep` runs of each pipeline, then remove every result that no remaining run used."""
     store.require_records()
-    close_crashed_runs(store)
+    if not dry_run:
+        close_crashed_runs(store)
     records = store.runs()
-    kept = {run.id for run in records if run.status == "running"}
+    kept = {run.id for run in records if run.status == "running" and is_alive(store, run.id)}
     kept |= set({run.pipeline: run.id for run in records if _is_leaving_traces(run)}.values())
     for pipeline in {run.pipeline for run in records}:
         of_pipeline = [run.id for run in records if run.pipeline == pipeline]
@@ -180,7 +181,7 @@ def _unused(store: Store, kept: set[str]) -> list[str]:
     there = [*sorted(store.folder.sizes(INGREDIENTS)), *(f"{ANSWERS}/{name}" for name in store.folder.folders(ANSWERS))]
     of_runs = {f"{place}/{name}": name for place in ("runs", "reports") for name in store.folder.folders(place)}
     records = store.runs()
-    living = [run for run in records if run.id in kept or run.status == "running"]
+    living = [run for run in records if run.id in kept or (run.status == "running" and is_alive(store, run.id))]
     used = {str(ingredient.get("sha256")) for run in living for ingredient in run.ingredients}
     turns = [f"{TURNS}/{run}" for run in store.folder.folders(TURNS) if not is_alive(store, run)]
     asides = [f"asides/{run.id}.json" for run in store.asides() if not is_alive(store, run.id)]

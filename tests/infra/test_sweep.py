@@ -267,6 +267,23 @@ def test_a_killed_run_is_marked_as_crashed(make_run):
         assert store.run(alive.id).status == "running"
 
 
+def contents_of(folder: Path) -> dict[Path, bytes]:
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_dry_run_marks_no_killed_run_and_says_that_it_would_go(make_run):
+    store = make_run().store
+    dead = RunRecord("2026-01-01-0000-dead", "p", "2026-01-01T00:00:00+00:00", 0, "here", 1)
+    dead.writing = [f"keep/{'0' * 32}"]
+    store.save_run(dead)
+    store.folder.write(f"stages/{dead.writing[0]}/w", b"half")
+    before = contents_of(Path(store.url))
+    foreseen = clean(store, keep=0, dry_run=True)
+    assert contents_of(Path(store.url)) == before
+    assert foreseen.runs == (dead.id,)
+    assert foreseen.results == clean(store, keep=0).results == (f"stages/{dead.writing[0]}",)
+
+
 def test_a_killed_run_lasted_till_its_last_sign_of_life(make_run):
     store = make_run().store
     started = "2026-01-01T00:00:00+00:00"

@@ -181,6 +181,18 @@ def test_store_info_and_clean(nights: list[str], capsys: pytest.CaptureFixture[s
     assert "1 of 1 pipeline" in said(capsys, "store", "info")
 
 
+def test_what_a_clean_up_would_do_is_said_and_not_done(
+    nights: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(str(tmp_path / "store"))
+    killed = store.run(nights[0])
+    killed.status = "running"
+    store.save_run(killed)
+    before = {file: file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file()}
+    assert "Would remove 1 run and" in said(capsys, "store", "clean", "--keep", "2", "--dry-run")
+    assert {file: file.read_bytes() for file in (tmp_path / "store").rglob("*") if file.is_file()} == before
+
+
 def test_the_published_table_is_whole() -> None:
     assert len(PUGH_TABLE_1) == 9
     cells = [
