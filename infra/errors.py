@@ -109,6 +109,12 @@ class UnwritableError(InputError):
     """Nothing can be written where it has to be: no space is left, or it is forbidden."""
 
 
+class FullDiskError(UnwritableError):
+    """No space is left: nothing is wrong with what was asked, and the run goes on where it was once there is some."""
+
+    exit_code = 3
+
+
 class RunError(AssayError):
     """The input was fine, the run broke: a worker, a disk, a partition, a result that contradicts an earlier one."""
 

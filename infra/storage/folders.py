@@ -29,7 +29,7 @@ from urllib.parse import unquote
 
 import fsspec
 
-from assay.infra.errors import InputError, RunError, UnwritableError
+from assay.infra.errors import FullDiskError, InputError, RunError, UnwritableError
 from assay.infra.masking import mask
 from assay.infra.storage.network import RETRY_SECONDS, require_usable, with_retries
 
@@ -516,7 +516,7 @@ class Folder:
             yield
         except OSError as error:
             if error.errno in _HOPELESS:
-                raise UnwritableError(
+                raise FullDiskError(
                     f"Cannot write to {self.url}: {_HOPELESS[error.errno]}. Make room and run again."
                 ) from error
             if error.errno in _REFUSED:

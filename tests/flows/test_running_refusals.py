@@ -50,17 +50,17 @@ class Project:
         self.edit("pipelines.yaml", "csv: patients.csv", "parquet: patients.parquet")
         return self.folder / "patients.parquet"
 
-    def refused(self, *arguments: str) -> str:
-        """The one sentence that a run is refused with; no stage that failed left a manifest."""
+    def refused(self, *arguments: str, code: int = 2) -> str:
+        """The one sentence that a run is refused with, or breaks with; no stage that failed left a manifest."""
         self._capfd.readouterr()
-        code = answer(["run", "night", *arguments])
+        ended = answer(["run", "night", *arguments])
         said = self._capfd.readouterr()
-        assert code == 2, said
+        assert ended == code, said
         lines = said.err.splitlines()
         assert len(lines) == 1, lines
         assert "Traceback" not in said.out
         for record in records(self.store):
-            assert record["status"] == "refused"
+            assert record["status"] == {2: "refused", 3: "broken"}[code]
             assert len(record["failures"]) == 1
             assert record["failures"][0].endswith(lines[0])  # after the name of the audit that was refused
         assert list(self.store.glob("leases/*")) == []
@@ -238,7 +238,7 @@ def test_a_full_disk_is_said_in_a_sentence(project: Project, monkeypatch: pytest
         really(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    sentence = project.refused()
+    sentence = project.refused(code=3)  # nothing is wrong with what was asked
     assert sentence == f"Cannot write to {project.store}: no space is left there. Make room and run again."
     assert project.committed() == {"ingest"}
 
