@@ -4,9 +4,11 @@ samples that are right in one of the two only. In the terminal the same, line by
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 
@@ -118,9 +120,17 @@ class RunChange:
 
     @property
     def gates(self) -> list[tuple[str, str, str]]:
-        """The gates of either run with what each said; those that say the same in both last."""
-        old, new = ({gate["gate"]: gate["outcome"] for gate in run.gates} for run in (self.before, self.after))
-        rows = [(name, old.get(name, "–"), new.get(name, "–")) for name in dict.fromkeys([*new, *old])]
+        """The gates of either run with what each said; those that say the same in both last. Of several with one bound
+        (one that fails a run, one that only warns) the first goes with the first."""
+        old, new = (defaultdict[str, list[str]](list), defaultdict[str, list[str]](list))
+        for said, run in ((old, self.before), (new, self.after)):
+            for gate in run.gates:
+                said[gate["gate"]].append(gate["outcome"])
+        rows = [
+            (name, was, now)
+            for name in dict.fromkeys([*new, *old])
+            for was, now in zip_longest(old[name], new[name], fillvalue="–")
+        ]
         return sorted(rows, key=lambda row: row[1] == row[2])
 
     @property

@@ -8,6 +8,7 @@ import pytest
 
 from assay.flows.report.change import RunChange, change_as_text, flipped, write_change
 from assay.infra.errors import InputError
+from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from tests.support.direct_nights import latest, perform_night
 from tests.support.team_project import team_project
@@ -70,3 +71,12 @@ def test_runs_of_other_shares_are_refused(change: RunChange, tmp_path: Path) -> 
 
     with pytest.raises(InputError, match="different shares"):
         RunChange(Store(str(tmp_path)), change.before, replace(change.after, share=0.5))
+
+
+def test_of_two_gates_with_one_bound_both_are_shown(tmp_path: Path) -> None:
+    def run(*outcomes: str) -> RunRecord:
+        gates = [{"gate": "subject.accuracy at least 0.9", "outcome": outcome} for outcome in outcomes]
+        return RunRecord("r", "p", "2026-11-22T02:00:00+00:00", 0, "host", 1, gates=gates)
+
+    change = RunChange(Store(str(tmp_path)), run("passed", "passed"), run("failed", "warned", "warned"))
+    assert [row[1:] for row in change.gates] == [("passed", "failed"), ("passed", "warned"), ("–", "warned")]
