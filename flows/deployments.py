@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from prefect import flow
 
 from assay.flows.nights.after_run import SERVED
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import AssayError, InputError, RunError
 from assay.infra.terminal import echo
 
 if TYPE_CHECKING:
@@ -33,14 +34,18 @@ _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
 @flow(name="assay", flow_run_name="{pipeline}", persist_result=False)
 def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0) -> dict[str, object]:
     """One scheduled run of a pipeline: its settings are read anew, so that tonight's pipelines.yaml counts."""
-    refuse_other_parameters({"pipeline": pipeline, "config": config, "store": store, "seed": seed})
     from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_inside_prefect
 
-    project = load_project(config, pipeline=pipeline, store=store)
-    result = run_inside_prefect(project, project.pipeline(pipeline), seed=seed)
-    if result.exit_code:
-        raise RunError(f"Run {result.run} of {pipeline} ended with a failed gate: see {result.report}")
+    try:
+        refuse_other_parameters({"pipeline": pipeline, "config": config, "store": store, "seed": seed})
+        project = load_project(config, pipeline=pipeline, store=store)
+        result = run_inside_prefect(project, project.pipeline(pipeline), seed=seed)
+        if result.exit_code:
+            raise RunError(f"Run {result.run} of {pipeline} ended with a failed gate: see {result.report}")
+    except AssayError as error:
+        echo(f"{pipeline}: {error}", err=True)  # Prefect shows it in its UI alone
+        raise
     return {"run": result.run, "status": result.status, "report": result.report}
 
 
@@ -83,8 +88,6 @@ def registered_parameters(pipeline: str) -> Mapping[str, object] | None:
 
 def serve(project: Project, file: Path) -> None:
     """Stay, and run each pipeline on its schedule; a night that still runs makes the next one skip, not pile up."""
-    from prefect import serve as serve_deployments
-
     from assay.flows.nights.notify import nights_watched
 
     scheduled = deployments_of(project, file)
@@ -93,8 +96,31 @@ def serve(project: Project, file: Path) -> None:
         echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
         if link is not None:
             echo(f"Prefect's UI: open {link.as_uri()} in a browser; nobody else can read that file.")
-        # One process at a time for all pipelines would make a long night delay the others: each may run once.
-        serve_deployments(*scheduled, pause_on_shutdown=True, print_starting_message=False, limit=len(scheduled))
+        _serve_until_told(scheduled)
+
+
+def _serve_until_told(scheduled: list[RunnerDeployment]) -> None:
+    """Until Ctrl-C or SIGTERM: runs under way are told to end, and get the time to write down how they did."""
+    import asyncio
+
+    from prefect.runner import Runner
+
+    class RunnerOfNights(Runner):
+        """As Prefect's, which kills the runs under way when a signal comes."""
+
+        def handle_sigterm(self, *_: object) -> None:
+            if not self.started and not self.stopping:
+                raise KeyboardInterrupt
+            if self.started:  # whoever hurries it would have the runs killed
+                asyncio.run_coroutine_threadsafe(self.astop(), asyncio.get_running_loop())
+
+    # One process at a time for all pipelines would make a long night delay the others: each may run once.
+    runner = RunnerOfNights(pause_on_shutdown=True, limit=len(scheduled))
+    for deployment in scheduled:
+        runner.add_deployment(deployment)
+    signal.signal(signal.SIGINT, runner.handle_sigterm)  # to SIGTERM it listens by itself
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(runner.start())
 
 
 def deploy(project: Project, file: Path) -> None:
@@ -145,6 +171,21 @@ def _api() -> Iterator[Path | None]:
     try:
         # The runs are processes of their own: they find the server, and its secret, through their environment.
         with prefect_api(server), environment_with(server.environment):
+            _end_runs_of_an_earlier_server()
             yield server.write_link()
     finally:
         server.stop()
+
+
+def _end_runs_of_an_earlier_server() -> None:
+    """Runs that were killed together with their server are still under way in its database: while one is, every later
+    night of its pipeline would be skipped."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
+    from prefect.client.schemas.objects import StateType
+    from prefect.states import Crashed
+
+    under_way = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
+    with get_client(sync_client=True) as client:
+        for night in client.read_flow_runs(flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=under_way))):
+            client.set_flow_run_state(night.id, Crashed(message="Killed together with its server."), force=True)

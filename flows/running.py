@@ -130,7 +130,7 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     note_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
     expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
-    with _open_run(project, pipeline, store, expected, seed, began=began) as run:
+    with signals_as_errors(), _open_run(project, pipeline, store, expected, seed, began=began) as run:
         return perform(run, project, pipeline)
 
 

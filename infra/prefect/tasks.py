@@ -16,11 +16,13 @@ from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TagsContext
+from prefect.exceptions import TerminationSignal
 from prefect.states import Completed
 from prefect.tasks import Task
 
 from assay.infra.errors import AssayError, called_without_secrets
 from assay.infra.stages.runs import Conductor, Playable, current_position, current_run
+from assay.infra.terminal import TerminatedError
 
 R = TypeVar("R")
 
@@ -75,7 +77,10 @@ class Orchestrated(Conductor):
 
         led.__name__ = led.__qualname__ = _unique(name)
         with tags("assay", run.record.pipeline):
-            return as_flow(led)()
+            try:
+                return as_flow(led)()
+            except TerminationSignal as ending:  # inside its flows Prefect hears SIGTERM in our place
+                raise TerminatedError from ending
 
 
 def _unique(name: str) -> str:

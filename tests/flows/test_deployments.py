@@ -66,6 +66,49 @@ def test_a_scheduled_run_happens_and_serving_ends_cleanly(serving: Command, team
     assert "warning" not in serving.err.lower()
 
 
+MISTAKEN = "CLASSES = ('ill', 'well')\nfrom nowhere import rules\n"
+HELD = """
+from time import sleep
+
+from assay.tasks.labeling.rules import column_rule
+
+CLASSES = ("ill", "well")
+
+
+@column_rule
+def held(samples):
+    sleep(600)
+"""
+
+
+def test_a_refused_night_is_told_a_killed_one_holds_up_no_later_and_sigterm_ends_one_in_words(
+    team: Path, tmp_path: Path
+) -> None:
+    (team / "rules.py").write_text(MISTAKEN)
+    env, store = environment(tmp_path / "home"), team / "artifacts"
+    first = Command.start(["serve"], folder=team, env=env)
+    try:
+        first.until(lambda: "rules.py" in first.err, "a refused night", 200)
+        assert first.err.startswith('every-minute: pipelines.yaml:8: labeling.functions: "rules.py"')
+        (team / "rules.py").write_text(HELD)
+        first.until(lambda: any(one["stages"] for one in records(store)), "a run at its rules", 200)
+    finally:
+        first.kill()
+    second = Command.start(["serve"], folder=team, env=env)
+    try:
+        second.until(lambda: any(one["stages"] for one in records(store)[1:]), "a run after that", 200)
+        family = second.offspring()
+        second.process.terminate()
+        assert second.wait(60) == 0
+    finally:
+        second.kill()
+    assert still_there(family) == []
+    assert [one["status"] for one in records(store)] == ["crashed", "broken"]
+    assert records(store)[1]["failures"] == ["Interrupted (SIGTERM)."]
+    assert "Traceback" not in second.err
+    assert "Warning" not in second.err
+
+
 def test_only_what_has_a_schedule_is_deployed(team: Path) -> None:
     project = load_project(team / "pipelines.yaml")
     [deployment] = deployments_of(project, project.file)
