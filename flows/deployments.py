@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
     from assay.flows.configuration.loading import Project
-    from assay.flows.pipeline import Pipeline
 
 
 _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
@@ -139,23 +138,22 @@ def deployments_of(project: Project, file: Path) -> list[RunnerDeployment]:
     scheduled = [pipeline for pipeline in project.pipelines.values() if pipeline.schedule]
     if not scheduled:
         raise InputError(f"No pipeline in {file.name} has a schedule: give one, for example schedule: '0 2 * * *'.")
-    return [_deployment(pipeline, project, file) for pipeline in scheduled]
-
-
-def _deployment(pipeline: Pipeline, project: Project, file: Path) -> RunnerDeployment:
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.types.entrypoint import EntrypointType
 
-    deployment = nightly.to_deployment(
-        name=pipeline.name,
-        cron=pipeline.schedule,
-        parameters={"pipeline": pipeline.name, "config": str(file), "store": project.store},
-        description=pipeline.description or f"The audit {pipeline.name}.",
-        tags=["assay", pipeline.name],
-        entrypoint_type=EntrypointType.MODULE_PATH,
-        concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
-    )
-    return cast("RunnerDeployment", deployment)  # a coroutine only where an event loop runs already
+    deployments = [
+        nightly.to_deployment(
+            name=pipeline.name,
+            cron=pipeline.schedule,
+            parameters={"pipeline": pipeline.name, "config": str(file), "store": project.store},
+            description=pipeline.description or f"The audit {pipeline.name}.",
+            tags=["assay", pipeline.name],
+            entrypoint_type=EntrypointType.MODULE_PATH,
+            concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
+        )
+        for pipeline in scheduled
+    ]
+    return cast("list[RunnerDeployment]", deployments)  # coroutines only where an event loop runs already
 
 
 @contextlib.contextmanager
@@ -181,11 +179,10 @@ def _end_runs_of_an_earlier_server() -> None:
     """Runs that were killed together with their server are still under way in its database: while one is, every later
     night of its pipeline would be skipped."""
     from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
-    from prefect.client.schemas.objects import StateType
+    from prefect.client.schemas.filters import FlowRunFilter
     from prefect.states import Crashed
 
-    under_way = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
+    under_way = FlowRunFilter.model_validate({"state": {"type": {"any_": ["PENDING", "RUNNING", "CANCELLING"]}}})
     with get_client(sync_client=True) as client:
-        for night in client.read_flow_runs(flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=under_way))):
+        for night in client.read_flow_runs(flow_run_filter=under_way):
             client.set_flow_run_state(night.id, Crashed(message="Killed together with its server."), force=True)

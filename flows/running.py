@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TextIO, get_args
+from typing import Any, TextIO, get_args
 
 from assay.data import expectations
 from assay.flows.audit import Audit, audit
@@ -22,7 +22,7 @@ from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, ju
 from assay.flows.report.ledger import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
-from assay.infra.engines.calls import Allowance
+from assay.infra.engines.calls import Allowance, Engine
 from assay.infra.engines.opening import open_engine, prepare_workers
 from assay.infra.environment import prepare_environment
 from assay.infra.errors import AssayError, InputError, SettingError, raises_no_secrets, setting_path
@@ -37,10 +37,6 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.report import worst_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.gates import Outcome
-
-if TYPE_CHECKING:
-    from assay.infra.engines.calls import Engine
-
 
 CONTRACT_STAGES = {"ingest", "check_order"}
 """The stages that check a contract with Great Expectations, which takes seconds to import."""

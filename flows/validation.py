@@ -9,18 +9,15 @@ import re
 import types
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
 
 import annotated_types as bounds
 from pydantic import BaseModel, BeforeValidator, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from assay.flows.yaml_document import Document, Mistake, Where, has_step, nearest, shown, suggestion, value_at
 from assay.infra.errors import MOST_LISTED
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 
 GIVEN: dict[str, JsonValue] = {"given": "by its key"}
 """Marks a field that nobody writes: it is filled in from where the mapping stands."""

@@ -6,20 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from assay.data.schemas import Findings, LabelDoubts, SampleHardness
 from assay.flows import kind
 from assay.flows.audits.challenge_clashes import one_class_each, some_subject
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.agreement.alpha import Annotators
 from assay.tasks.label_errors.confident import LabelErrors
+from assay.tasks.reporting.parts import Part
+from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.kinds import kind_of
-
-if TYPE_CHECKING:
-    from assay.data.schemas import Findings, LabelDoubts, SampleHardness
-    from assay.tasks.reporting.parts import Part
-    from assay.tasks.statistics.findings import FindingIndex
 
 
 def compare_annotators(ground: kind.Ground, settings: Annotators | None) -> kind.Measurements:

@@ -146,7 +146,10 @@ def export_to_lake(store: Store, record: RunRecord, where: str, delta: bool | No
         raise InputError(f"{run} says nothing of single samples: its pipeline has no rules, labels or hardness.")
     with _writing_to(where):
         folder = Folder(where)
-        _require_one_format(folder, lake)
+        for earlier in _notes(folder):
+            if bool(earlier.get("delta")) != lake.delta:
+                there = "Delta tables" if earlier.get("delta") else "Parquet files"
+                raise InputError(f"{where} holds {there} already, and a lake is of one format; name another place.")
         note = folder.read_json(f"{NOTES}/{record.id}.json")
     if note is not None:
         return f"{where}: run {record.id} is there already; nothing was written."
@@ -239,14 +242,6 @@ def _write_delta(lake: Lake, table: TidyTable, parts: Parts) -> int:
             description=table.about,
         )
     return rows
-
-
-def _require_one_format(folder: Folder, lake: Lake) -> None:
-    """Nothing, or the sentence for a lake whose tables are of the other format."""
-    for note in _notes(folder):
-        if bool(note.get("delta")) != lake.delta:
-            there = "Delta tables" if note.get("delta") else "Parquet files"
-            raise InputError(f"{lake.where} holds {there} already, and a lake is of one format; name another place.")
 
 
 def _notes(folder: Folder) -> list[dict[str, Any]]:

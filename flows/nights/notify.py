@@ -17,12 +17,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from assay.flows.audits.table import KINDS
+from assay.flows.configuration.loading import Project
 from assay.flows.nights.history import note_crashed_runs
 from assay.flows.notifiers.choice import Message, Notifier
 from assay.flows.notifiers.table import Notify
+from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import Change, KeptOutcomes, compared_findings
 from assay.flows.report.head import gain_of, runs_before
@@ -31,11 +33,6 @@ from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import is_alive
-
-if TYPE_CHECKING:
-    from assay.flows.configuration.loading import Project
-    from assay.flows.pipeline import Pipeline
-
 
 State = Literal["green", "red", "broken", "missed"]
 _STATE_OF: dict[str, State] = {"done": "green", "gate failed": "red"}

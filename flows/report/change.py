@@ -4,7 +4,6 @@ samples that are right in one of the two only. In the terminal the same, line by
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -122,15 +121,13 @@ class RunChange:
     def gates(self) -> list[tuple[str, str, str]]:
         """The gates of either run with what each said; those that say the same in both last. Of several with one bound
         (one that fails a run, one that only warns) the first goes with the first."""
-        old, new = (defaultdict[str, list[str]](list), defaultdict[str, list[str]](list))
-        for said, run in ((old, self.before), (new, self.after)):
-            for gate in run.gates:
-                said[gate["gate"]].append(gate["outcome"])
-        rows = [
-            (name, was, now)
-            for name in dict.fromkeys([*new, *old])
-            for was, now in zip_longest(old[name], new[name], fillvalue="–")
-        ]
+
+        def said(run: RunRecord, title: str) -> list[str]:
+            return [gate["outcome"] for gate in run.gates if gate["gate"] == title]
+
+        titles = dict.fromkeys(gate["gate"] for run in (self.after, self.before) for gate in run.gates)
+        both = ((title, said(self.before, title), said(self.after, title)) for title in titles)
+        rows = [(title, *pair) for title, old, new in both for pair in zip_longest(old, new, fillvalue="–")]
         return sorted(rows, key=lambda row: row[1] == row[2])
 
     @property

@@ -17,9 +17,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from assay.infra.engines.calls import Allowance, AtMost, Call, Collected, Slots, Stop
+from assay.infra.engines.calls import Allowance, AtMost, Call, Collected, Engine, Slots, Stop
 from assay.infra.engines.devices import accelerator_here
 from assay.infra.engines.opening import expected_slots
 from assay.infra.errors import AssayError, Stopped, error_text
@@ -29,13 +29,8 @@ from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.infra.storage.keys import Work, numeric_profile
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease
-from assay.infra.terminal import interruption_text
+from assay.infra.terminal import Progress, interruption_text
 from assay.infra.user_code.references import MOST_KEPT_BYTES, Ingredients, noting
-
-if TYPE_CHECKING:
-    from assay.infra.engines.calls import Engine
-    from assay.infra.terminal import Progress
-
 
 Position = tuple[int, ...]
 T = TypeVar("T")

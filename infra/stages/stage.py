@@ -19,11 +19,12 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
+import pyarrow as pa
 from pydantic import TypeAdapter
 
-from assay.infra.engines.calls import give_back_memory
+from assay.infra.engines.calls import Engine, give_back_memory
 from assay.infra.errors import RunError
 from assay.infra.masking import mask
 from assay.infra.stages.branches import announced_kinds, as_announced
@@ -44,12 +45,6 @@ from assay.infra.storage.parquet import RowSums, conform, files_digest, table_di
 from assay.infra.storage.sweep import is_shared
 from assay.infra.terminal import ShownStage
 from assay.infra.user_code.choices import plugin_in_key
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from assay.infra.engines.calls import Engine
-
 
 _current: ContextVar[Workbench | None] = ContextVar("assay_workbench", default=None)
 

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from assay.infra.errors import all_named
 from assay.tasks.attacks.measures import WORST
@@ -22,10 +23,6 @@ from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.page import learning
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _COMPARED = ("defense.accuracy", "defense.gain", "defense.mcnemar_p")
 _VARIED = re.compile(r"(-(eps=[^-]+|lambda=[^-]+|beta=[^-]+|scratch|subject|last|best))+$")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from assay.tasks.attacks.page import AttackFindings, eps_text
 from assay.tasks.reporting.estimates import NAMED, share_text
@@ -15,9 +15,6 @@ from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import adjusted
 from assay.tasks.statistics.paired import mcnemar
 from assay.tasks.statistics.proportions import wilson
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _METRIC = "defense.certified_accuracy"
 _WRITTEN = {"as-it-is": "as it is", "under-noise": "trained under noise"}

@@ -11,11 +11,11 @@ import os
 import posixpath
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from assay.infra.errors import InputError, reason_of, require_library
@@ -23,10 +23,6 @@ from assay.infra.storage.folders import contained, escape_of, require_regular
 from assay.infra.storage.network import require_usable
 from assay.tasks.ingest.image_pixels import ENDINGS
 from assay.tasks.ingest.record_scanner import MOST_DEPTH, is_too_deep
-
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
-
 
 LONGEST = 4096
 """No path is longer."""

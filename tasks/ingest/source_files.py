@@ -16,10 +16,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
+from fsspec import AbstractFileSystem
 
 from assay.infra.errors import InputError, reason_of
 from assay.infra.storage.folders import contained, require_regular_url
@@ -36,9 +37,6 @@ from assay.tasks.ingest.file_search import (
 )
 from assay.tasks.ingest.settings import Source
 from assay.tasks.reporting.numerals import plural
-
-if TYPE_CHECKING:
-    from fsspec import AbstractFileSystem
 
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 """What readers of packed and unpacked files raise on those that are damaged, at once or late; a RuntimeError of a zip

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.infra.errors import InputError
@@ -23,10 +24,6 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.language.embeddings.provider import Provider, Vectors
 from assay.tasks.language.synonyms import Pair
 from assay.tasks.statistics.auc import binary_auc
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 FEWEST_PAIRS = 10
 """With fewer synonym pairs than this, a threshold would be a guess."""

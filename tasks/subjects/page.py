@@ -5,7 +5,9 @@ D1…DN.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pyarrow as pa
 
 from assay.tasks.reporting.estimates import (
     About,
@@ -24,10 +26,6 @@ from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 CLEAN = "clean"
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."

@@ -8,18 +8,15 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from assay.infra.errors import InputError
 from assay.tasks.language.embeddings.provider import Vectors
 from assay.tasks.language.relatedness import Space, cosines, unit
 from assay.tasks.language.words import spelling
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,13 @@ parts of speech kept, which the published attack does not ask.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.texts.settings import Ranking, WordAttack
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class DeepWordBug(WordAttack):

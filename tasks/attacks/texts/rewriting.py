@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +17,16 @@ import pyarrow as pa
 
 from assay.data.schemas import AttackedTexts
 from assay.infra.errors import InputError
+from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.attacks.table import TEXT_ATTACKS
-from assay.tasks.attacks.texts.settings import MUST_CHANGE
+from assay.tasks.attacks.texts.settings import MUST_CHANGE, TextRewrite
 from assay.tasks.attacks.texts.similarity import CharacterEncoder, cosine_to
 from assay.tasks.language.words import words_of
 from assay.tasks.subjects.predictions import answered_classes
+from assay.tasks.subjects.resolved import ResolvedSubject
+from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.subjects.texts.rows import load_text_model, texts_of
-
-if TYPE_CHECKING:
-    from assay.infra.stages.exact import Seeds
-    from assay.tasks.attacks.texts.settings import TextRewrite
-    from assay.tasks.subjects.resolved import ResolvedSubject
-    from assay.tasks.subjects.texts.model import TextModel
 
 WRONG = "the prediction is wrong already"
 """Why a text is skipped whose prediction needs no attack to be wrong."""

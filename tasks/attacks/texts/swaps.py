@@ -16,7 +16,7 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,14 +45,10 @@ from assay.tasks.language.relatedness import (
     synonym_area,
     theta_relate,
 )
-from assay.tasks.language.synonyms import synonym_pairs
+from assay.tasks.language.synonyms import Pair, synonym_pairs
 from assay.tasks.language.words import is_one_word, may_change, normalised, spelling, words_of
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import load_text_model
-
-if TYPE_CHECKING:
-    from assay.tasks.language.synonyms import Pair
-
 
 EVERY_CLASS = -1
 Floats = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,7 @@ import numpy.typing as npt
 from assay.infra.errors import InputError
 from assay.infra.user_code.choices import Named, tried
 from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
-from assay.tasks.trust.explainers.documents import Explanation, read_document
-
-if TYPE_CHECKING:
-    from assay.tasks.trust.explainers.documents import Document
-
+from assay.tasks.trust.explainers.documents import Document, Explanation, read_document
 
 GROUP = "assay.explainers"
 """Where installed packages offer explainers."""
