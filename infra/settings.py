@@ -173,9 +173,8 @@ class Compute(Settings):
     @field_validator("engine")
     @classmethod
     def _engine_is_known(cls, engine: str) -> str:
-        if engine in ("local", "serial") or "://" in engine:
-            return engine
-        if "." in engine and all(part.isidentifier() for part in engine.split(".")):
+        names_a_class = "." in engine and all(part.isidentifier() for part in engine.split("."))
+        if names_a_class or engine in ("local", "serial") or "://" in engine:
             return engine
         meant = nearest(engine, ("local", "serial"))
         raise ValueError(

@@ -41,8 +41,7 @@ def note_files(run: Run, source: ResolvedSource) -> None:
 
     if source.given is not None or not run.is_night:
         return
-    now = source.contents
-    earlier = _latest(run.store, run)
+    now, earlier = source.contents, _latest(run.store, run)
     run.store.folder.write_json(_place(run.id), {"files": list(now.items())})
     if earlier is None:
         return

@@ -123,7 +123,10 @@ def attest(store: Store, record: RunRecord, key: Path | ByCommand, plan_key: Pat
     entry = log_action(store, "attest", run=record.id, pipeline=record.pipeline, key=signed_by, **checksums)
     store.folder.write(log_name(record.id), b"\n".join(log_lines(store)[: entry["number"]]))
     files[log_name(record.id)] = checksum_of(store, log_name(record.id))
-    subjects = _subjects(store, record, files)
+    subjects = [_named(f"run {record.id}", merkle_root(files))]  # and its data and the weights of its models
+    for about, kind in (("data", "Samples"), ("weights", "SubjectFiles")):
+        of_kind = [file for handle in artifacts_of(record, kind) for file in store.output(handle).files]
+        subjects += [_named(f"{about} {file}", files[file]) for file in sorted(set(of_kind))]
     findings = all_findings(record, findings_of(store, record), files)
     predicates = {TEST_RESULT: test_result(record, subjects, files), ALL_FINDINGS: findings}
     for name, (kind, predicate) in zip(statement_names(record.id), predicates.items(), strict=True):
@@ -179,15 +182,6 @@ def _configuration(store: Store, record: RunRecord) -> dict[str, bytes]:
     }
     written = {name: canonical_json(value) for name, value in values.items()}
     return written | {name: store.folder.read(file) for name, file in plans.items()}
-
-
-def _subjects(store: Store, record: RunRecord, files: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The run, its data and the weights of its models, each by a sha256."""
-    subjects = [_named(f"run {record.id}", merkle_root(files))]
-    for name, kind in (("data", "Samples"), ("weights", "SubjectFiles")):
-        of_kind = [file for handle in artifacts_of(record, kind) for file in store.output(handle).files]
-        subjects += [_named(f"{name} {file}", files[file]) for file in sorted(set(of_kind))]
-    return subjects
 
 
 def test_result(record: RunRecord, subjects: list[dict[str, Any]], files: Mapping[str, str]) -> dict[str, Any]:

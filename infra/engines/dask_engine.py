@@ -301,7 +301,11 @@ class Window:
             self._suspects.append(replace(again, holds_turn=False, given_up_before=None))
             return None
         if isinstance(error, KilledWorker):
-            error = _killed_alone(attempt.call, error)
+            error = RunError(
+                f"{attempt.call.name} killed its worker even when it ran alone (tried {error.allowed_failures + 1} "
+                "times): out of memory, or a crash in native code; raise compute.memory, or cut smaller partitions "
+                "(compute.partitions)"
+            )
         outcome = None if error is None else Outcome(attempt.call.index, error=error)
         return Finished(attempt, future, outcome)  # or finished and then lost with its worker: Dask does it again
 
@@ -344,14 +348,6 @@ class Window:
                 f"no {what} of {self._name} came within {self._patience:.0f} s; start one (`assay worker ADDRESS`) and "
                 "run again: what was committed is kept"
             )
-
-
-def _killed_alone(call: Call, error: KilledWorker) -> RunError:
-    """The error of a call that took its worker down every time, even with nothing beside it."""
-    return RunError(
-        f"{call.name} killed its worker even when it ran alone (tried {error.allowed_failures + 1} times): out of "
-        "memory, or a crash in native code; raise compute.memory, or cut smaller partitions (compute.partitions)"
-    )
 
 
 V = TypeVar("V")

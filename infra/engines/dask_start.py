@@ -55,7 +55,13 @@ class Connection:
         if self.cluster is None:
             return
         if self.name == HERE:
-            _let_restarts_end(self.cluster)
+            deadline = time.monotonic() + RESTART_SECONDS
+            # Workers that are stopped while they are being restarted would leave tracebacks in the terminal.
+            while time.monotonic() < deadline:
+                processes = [nanny.process for nanny in self.cluster.workers.values()]
+                if all(process is not None and process.status == Status.running for process in processes):
+                    break
+                time.sleep(0.05)
         self.cluster.close()
 
 
@@ -200,16 +206,6 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _let_restarts_end(cluster: SpecCluster) -> None:
-    """Wait for workers that are being restarted: stopped halfway, they would leave tracebacks in the terminal."""
-    deadline = time.monotonic() + RESTART_SECONDS
-    while time.monotonic() < deadline:
-        processes = [nanny.process for nanny in cluster.workers.values()]
-        if all(process is not None and process.status == Status.running for process in processes):
-            return
-        time.sleep(0.05)
 
 
 def memory_of(memory: str) -> str | float:

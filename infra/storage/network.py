@@ -72,9 +72,7 @@ def is_transient(fault: BaseException) -> bool:
     status = _http_status(fault)
     if status is not None:
         return status >= 500 or status in _BUSY
-    if isinstance(fault, TimeoutError | ConnectionError):
-        return True
-    if isinstance(fault, OSError) and fault.errno in _ERRNOS:
+    if isinstance(fault, TimeoutError | ConnectionError) or (isinstance(fault, OSError) and fault.errno in _ERRNOS):
         return True
     return any(kind.__name__ in _NAMES for kind in type(fault).__mro__)
 

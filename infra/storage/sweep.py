@@ -150,7 +150,10 @@ def clean(store: Store, keep: int = 30, dry_run: bool = False) -> Sweep:
         freed += sum(store.folder.sizes(name).values())
         remove(name)
     if not dry_run:
-        _drop_successors(store)
+        for name in store.folder.sizes("successors"):  # which result stands for another, where that is gone
+            later, stage = store.folder.read_json(name), name.split("/")[-2]
+            if not later or store.manifest(stage, str(later.get("key", ""))) is None:
+                store.folder.remove(name)
         store.drop_index_of_removed()
     return Sweep(tuple(run.id for run in forgotten), tuple(removed), freed)
 
@@ -216,15 +219,6 @@ def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:
     names = sorted(store.folder.sizes(f"accepted/{pipeline}"))
     read = (store.folder.read_json(name) for name in names)
     return [{str(key): str(value) for key, value in noted.items()} for noted in read if noted and "run" in noted]
-
-
-def _drop_successors(store: Store) -> None:
-    """Forget which results stand for others where they are gone."""
-    for name in store.folder.sizes("successors"):
-        later = store.folder.read_json(name)
-        stage = name.split("/")[-2]
-        if not later or store.manifest(stage, str(later.get("key", ""))) is None:
-            store.folder.remove(name)
 
 
 def _in_use(store: Store, but: str = "") -> set[str]:

@@ -149,8 +149,7 @@ class _Parcel(MetaPathFinder, InspectLoader):
         return self._sources.get(fullname, b"").decode()
 
     def exec_module(self, module: ModuleType) -> None:
-        spec = module.__spec__
-        names = vars(module)
+        spec, names = module.__spec__, vars(module)
         names["__file__"] = self._origin(module.__name__)
         names["__builtins__"] = vars(builtins) | {"__import__": self._import}
         source = self._sources.get(module.__name__, b"")  # a folder without __init__.py is an empty package

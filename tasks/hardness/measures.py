@@ -199,8 +199,7 @@ class Columns:
     @property
     def all(self) -> dict[str, Floats]:
         """Every measure by name: ours first, in the order of a reader's interest."""
-        together = {**self.shared, **self.own}
-        known = list(MEASURES)
+        together, known = {**self.shared, **self.own}, list(MEASURES)
         names = sorted(together, key=lambda name: (known.index(name) if name in known else len(known), name))
         return {name: together[name] for name in names}
 

@@ -204,8 +204,7 @@ def risks_along(known: LabelledSamples, here: Surroundings, pools: Pools) -> dic
     tie, of_tie, wrong = counted_ties(tested)
     ties = here.ties(of_tie, wrong)
     risks = Risks.of(ties)
-    units = {_WHOLE: risks.units()}
-    parts = pools.parts(tested.clusters)
+    units, parts = {_WHOLE: risks.units()}, pools.parts(tested.clusters)
     by_part = np.argsort(parts, kind="stable")
     for part, rows in enumerate(np.split(by_part, np.cumsum(np.bincount(parts, minlength=PARTS))[:-1])):
         less = LeftOut.of(tie[rows], ~tested.right[rows])

@@ -242,9 +242,7 @@ def answer_tone(answer: object, truth: object) -> Tone:
     >>> answer_tone("benign", "malignant"), answer_tone(1, None)
     ('bad', 'neutral')
     """
-    if truth is None:
-        return "neutral"
-    return "good" if answer == truth else "bad"
+    return "neutral" if truth is None else "good" if answer == truth else "bad"
 
 
 def capital(text: str) -> str:

@@ -328,8 +328,7 @@ def _share_of_known(trust: TrustFindings, subject: str, explainer: str) -> str:
 
 def _caveats(trust: TrustFindings, subject: str, explainer: str) -> str:
     """What a reader should know before believing the share: labels that hang on nothing, and keywords of few texts."""
-    reserve = ""
-    faint = trust.get("faint", subject, explainer, "all")
+    reserve, faint = "", trust.get("faint", subject, explainer, "all")
     if faint is not None and faint.value and (count := round(faint.value * (faint.n or 0))):
         reserve += f"; in {integer(count)} of them the words weigh next to nothing"
     learned = trust.get("keyword_seconds", subject, explainer)

@@ -104,9 +104,7 @@ def truth_by_deletion(predicted: int, without_reasons: int, without_shortcuts: i
     ('untrustworthy', 'trustworthy', None)
     """
     by_reasons, by_shortcuts = without_reasons != predicted, without_shortcuts != predicted
-    if by_reasons == by_shortcuts:
-        return None
-    return "trustworthy" if by_reasons else "untrustworthy"
+    return None if by_reasons == by_shortcuts else "trustworthy" if by_reasons else "untrustworthy"
 
 
 def without_spans(text: str, spans: Iterable[Span]) -> str:

@@ -103,8 +103,7 @@ def require_classes(files: dict[str, bytes], classes: int, name: str) -> None:
 
 
 def _summary(trained: TrainedSubject, subject: ResolvedSubject, samples: int) -> str:
-    settings = subject.settings
-    last = trained.last_epoch()
+    settings, last = subject.settings, trained.last_epoch()
     if not last:
         how = "" if settings.mean and settings.std else f" · {normalisation_in_words(subject)}"
         return f"{settings.network}, with the weights it came with{how}"

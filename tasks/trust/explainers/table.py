@@ -44,8 +44,7 @@ def explain_by_gradient_norm(
 ) -> Explanation:
     """Per word the L1 norm of its pieces' mean gradient, as A2T ranks words: never negative, so every word enters."""
     gradient = model.gradients(document.whole, target).astype(np.float64)
-    at = document.token_occurrence
-    occurrences = len(document.occurrences)
+    at, occurrences = document.token_occurrence, len(document.occurrences)
     summed = np.zeros((occurrences, gradient.shape[1]))
     np.add.at(summed, at[at >= 0], gradient[at >= 0])
     pieces = np.maximum(np.bincount(at[at >= 0], minlength=occurrences), 1)
