@@ -87,8 +87,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                     flow_runs = {run.id: run for run in client.read_flow_runs(limit=200)}
                     task_runs = {run.id: run for run in client.read_task_runs(limit=200)}
                     above = {run.parent_task_run_id for run in flow_runs.values()} - {None}
-                    everything = [*flow_runs.values(), *task_runs.values()]
-                    if above <= task_runs.keys() and all(run.state.is_final() for run in everything):
+                    states = [run.state for run in (*flow_runs.values(), *task_runs.values())]
+                    if above <= task_runs.keys() and all(state is not None and state.is_final() for state in states):
                         break
                     time.sleep(0.5)
     finally:
