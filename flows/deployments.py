@@ -95,11 +95,11 @@ def serve(project: Project, file: Path) -> None:
         echo(f"Serving {', '.join(each.name for each in scheduled)}. Ctrl-C ends it.")
         if link is not None:
             echo(f"Prefect's UI: open {link.as_uri()} in a browser; nobody else can read that file.")
-        _serve_until_told(scheduled)
+        _serve_until_stopped(scheduled)
 
 
-def _serve_until_told(scheduled: list[RunnerDeployment]) -> None:
-    """Until Ctrl-C or SIGTERM: runs under way are told to end, and get the time to write down how they did."""
+def _serve_until_stopped(scheduled: list[RunnerDeployment]) -> None:
+    """Until Ctrl-C or SIGTERM: runs under way are asked to end, and have the time to record how."""
     import asyncio
 
     from prefect.runner import Runner
@@ -110,7 +110,7 @@ def _serve_until_told(scheduled: list[RunnerDeployment]) -> None:
         def handle_sigterm(self, *_: object) -> None:
             if not self.started and not self.stopping:
                 raise KeyboardInterrupt
-            if self.started:  # whoever hurries it would have the runs killed
+            if self.started:  # at a second signal Prefect would kill the runs
                 asyncio.run_coroutine_threadsafe(self.astop(), asyncio.get_running_loop())
 
     # One process at a time for all pipelines would make a long night delay the others: each may run once.

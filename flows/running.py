@@ -152,7 +152,7 @@ def _open_run(
     run = Run(
         pipeline.name,
         store,
-        # Where nothing is left, workers start only where a model of one's own is asked again about a few samples.
+        # With nothing to compute, workers start only to ask a model of the user's own again about a few samples.
         engine_of(project, progress, libraries_of(pipeline) if verify or is_something_left(expected) else ()),
         progress,
         seed=seed,

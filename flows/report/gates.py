@@ -398,7 +398,7 @@ class Past:
 
 def _seen_by(gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
     """What the gate saw of a run; of two with one bound, of which one only warns, both saw the same."""
-    titles = (gate.title(), gate.title().replace("(of all", "(of "))  # as earlier nights wrote it
+    titles = (gate.title(), gate.title().replace("(of the whole", "(of "))  # as earlier nights wrote it
     return next((seen for seen in run.gates if seen.get("gate") in titles), None)
 
 

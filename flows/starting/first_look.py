@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from assay.data.samples.registry import embedded
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.tasks.ingest.entry import declared_classes, prepare, read_piece, rows_of, survey_piece, surveyed_classes
+from assay.tasks.ingest.entry import declared_classes, prepare, read_piece, require_rows, survey_piece, surveyed_classes
 from assay.tasks.ingest.file_search import CLASS, SPLIT, is_remote, listing
 from assay.tasks.ingest.gold import require_repeated
 from assay.tasks.ingest.image_pixels import ENDINGS, UnfitError, decoded
@@ -229,7 +229,7 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
         plain, None, None, names, (), delimiter=source.delimiter, closed=True, heads=heads, source=resolved.settings
     )
     files = [index_file(file, layout) for file in resolved.files]
-    rows = rows_of(files, resolved)
+    rows = require_rows(files, resolved)
     reading = Reading(layout, {file.name: file.url for file in resolved.files})
     reading, pieces = _drawn(reading, files, rows, MOST_ROWS)
     spans = (span for piece in pieces for span in piece.spans)

@@ -387,8 +387,8 @@ class Choices(Generic[C]):
                 "rename the plug-in."
             )
         if known is not None and object_identity(known) != object_identity(origin):
-            one, other = known.reference.written, origin.reference.written
-            raise InputError(f'Two plug-ins are called "{choice.word}", {one} and {other}: rename one.')
+            first, second = known.reference.written, origin.reference.written
+            raise InputError(f'Two plug-ins are called "{choice.word}", {first} and {second}: rename one.')
         table = replace(self, references={**self.references, **written})
         if known is not None:
             return table

@@ -222,8 +222,8 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
         """
         return super().conformance() + (self.without_default or tried(self._check_changes))
 
-    def changed(self, term: Term, settings: TermSettings, means: TermMeans, generator: np.random.Generator) -> Change:
-        """What it makes of a term."""
+    def change_of(self, term: Term, settings: TermSettings, means: TermMeans, generator: np.random.Generator) -> Change:
+        """The change that it makes of a term; raises where it makes something else."""
         from assay.tasks.attacks.terms.changes import Change
 
         change: object = self.change(term, settings, means, generator)
@@ -248,7 +248,7 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
 
         term = Term(Span(0, len(words), "Disease"), words, ("B-Disease", *["I-Disease"] * (len(words) - 1)))
         means = TermMeans(GoldFinder(), None if self.lexicon is None else shipped_lexicon())
-        change = self.changed(term, self.settings(), means, np.random.default_rng(0))
+        change = self.change_of(term, self.settings(), means, np.random.default_rng(0))
         if change.span != term.span or change.before != words:
             raise InputError(f"The attack {self.word} gave a change of {change.before}, and was asked about {words}.")
         wrong = next((word for word in change.after if not isinstance(word, str) or len(word.split()) != 1), None)

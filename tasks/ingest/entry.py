@@ -203,7 +203,7 @@ def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
         files = [index_table(table, source.label)]
     else:
         files = [index_file(file, layout) for file in source.files]
-    rows_of(files, source)
+    require_rows(files, source)
     urls = {} if folder else {file.name: file.url for file in source.files}
     plain, bare = (sum(file.begins[side] for file in files) for side in (0, 1))
     shapes = {file.name: file.shape for file in files if file.format == "iob"}
@@ -211,7 +211,7 @@ def prepare(source: ResolvedSource) -> tuple[Reading, list[FileIndex]]:
     return with_form(reading, files, source.label)
 
 
-def rows_of(files: list[FileIndex], source: ResolvedSource) -> int:
+def require_rows(files: list[FileIndex], source: ResolvedSource) -> int:
     """How many rows the files of a source have; refused where there are none."""
     rows = sum(file.filled for file in files)
     if not rows:

@@ -209,10 +209,10 @@ class Gate(Settings, populate_by_name=True):
         """What it leaves to a slice, as it stands behind the name of the finding.
 
         >>> Gate(finding="labeling.coverage", of="", at_least=0.8).slice_in_words()
-        ' (of all)'
+        ' (of the whole)'
         """
         named = (("of", self.of), ("group", self.group), ("subject", self.subject))
-        parts = [f"{word} {value or 'all'}" for word, value in named if value is not None]
+        parts = [f"{word} {value or 'the whole'}" for word, value in named if value is not None]
         return f" ({', '.join(parts)})" if parts else ""
 
     def _bounds(self) -> str:

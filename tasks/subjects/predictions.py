@@ -279,7 +279,7 @@ def codes_of(
     """
     require_codes(values.type, column)
     encoded = values.combine_chunks().dictionary_encode()
-    names, labels = (classes, _told_codes(classes)), encoded.dictionary.to_pylist()
+    names, labels = (classes, _unambiguous_codes(classes)), encoded.dictionary.to_pylist()
     table = [next((at for each in names if (at := _place(label, each)) is not None), None) for label in labels]
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     if encoded.null_count:
@@ -320,10 +320,10 @@ def _place(label: object, names: Sequence[str]) -> int | None:
     return list(names).index(text) if text in names else None
 
 
-def _told_codes(classes: Sequence[str]) -> list[str]:
+def _unambiguous_codes(classes: Sequence[str]) -> list[str]:
     """The codes, where they can be told from the names of classes: of the classes 1, 2 and 3, those from 0 to 2 cannot.
 
-    >>> _told_codes(["ham", "spam"]), _told_codes(["1", "2", "3"])
+    >>> _unambiguous_codes(["ham", "spam"]), _unambiguous_codes(["1", "2", "3"])
     (['0', '1'], [])
     """
     codes = [str(code) for code in range(len(classes))]
@@ -334,5 +334,5 @@ def _no_class(ids: pa.ChunkedArray, row: int, value: object, column: str, classe
     what = "no prediction" if value is None else f"the prediction {value!r}"
     return InputError(
         f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)}"
-        f"{f' or a code from 0 to {len(classes) - 1}' if _told_codes(classes) else ''}."
+        f"{f' or a code from 0 to {len(classes) - 1}' if _unambiguous_codes(classes) else ''}."
     )

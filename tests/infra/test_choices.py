@@ -159,13 +159,17 @@ def test_a_list_of_words_takes_those_of_plug_ins(folder: Path) -> None:
         wider(colours=("gren",))  # type: ignore[arg-type]
 
 
-def test_installed_packages_are_read_when_a_table_is_asked_to(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def hums_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package assay_hums 2.3, which offers the sound `hum`."""
     site = tmp_path / "site"
     site.mkdir()
     code = HUM.replace("from pitch import HERTZ", "HERTZ = 7")
     installed(site, monkeypatch, SOUNDS.group, "assay_hums", code, "hum = assay_hums:HUM", version="2.3")
+
+
+@pytest.mark.usefixtures("hums_installed")
+def test_installed_packages_are_read_when_a_table_is_asked_to(folder: Path) -> None:
     table = SOUNDS.with_plugins(folder)
     settings = TypeAdapter(table.union).validate_python("hum")
     known = key_part(settings)["settings"]["plugins"]["hum"]
@@ -202,13 +206,8 @@ def test_two_plug_ins_of_one_name_are_refused(folder: Path) -> None:
         SOUNDS.with_plugins(folder, ["hum.py:HUM", "other.py:HUM"])
 
 
-def test_two_of_one_name_are_told_with_their_packages(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = tmp_path / "site"
-    site.mkdir()
-    code = HUM.replace("from pitch import HERTZ", "HERTZ = 7")
-    installed(site, monkeypatch, SOUNDS.group, "assay_hums", code, "hum = assay_hums:HUM", version="2.3")
+@pytest.mark.usefixtures("hums_installed")
+def test_two_plug_ins_of_one_name_are_named_with_their_packages(folder: Path) -> None:
     with pytest.raises(
         InputError, match=r'"hum", hum = assay_hums:HUM of assay_hums 2\.3 and hum.py:HUM: rename one\.'
     ):

@@ -140,7 +140,7 @@ def perturb(
         if luck < attack.share[0]:
             own = None if tags is None else tags[span.first : span.last]
             with plugin_faults(attack, choice.word, masked):
-                change = choice.changed(Term(span, before, own), attack, means, np.random.default_rng(seed))
+                change = choice.change_of(Term(span, before, own), attack, means, np.random.default_rng(seed))
         else:
             change = Change(span, before, before, SPARED)
         changes.append(change)

@@ -96,20 +96,22 @@ class Graph:
             columns = columns_of(table, self._features)
             return self._answers({given.name: self._column(columns, given) for given in self._inputs}, 0)
         matrix = numbers_of(table, self._features, self._who)
-        answers = self._answers({self._inputs[0].name: self._cast(matrix, self._inputs[0])}, 0)
+        answers = self._answers(self._only_input(matrix), 0)
         return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
 
     def of_images(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """What the graph says of images [n, c, h, w]: logits or probabilities, [n, k]."""
         size = self._inputs[0].shape[0] if self._inputs[0].shape else None
         if not isinstance(size, int) or size == len(images):
-            answers = self._answers({self._inputs[0].name: self._cast(images, self._inputs[0])}, len(images))
+            answers = self._answers(self._only_input(images), len(images))
         else:  # made for batches of one size: the last is filled up with repeats
             blocks = [np.minimum(np.arange(at, at + size), len(images) - 1) for at in range(0, len(images), size)]
-            given = ({self._inputs[0].name: self._cast(images[rows], self._inputs[0])} for rows in blocks)
-            parts = [self._answers(block, size) for block in given]
+            parts = [self._answers(self._only_input(images[rows]), size) for rows in blocks]
             answers = np.concatenate(parts)[: len(images)]
         return np.asarray(answers, dtype=np.float64)
+
+    def _only_input(self, values: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        return {self._inputs[0].name: self._cast(values, self._inputs[0])}
 
     def _cast(self, values: npt.NDArray[Any], taken: onnxruntime.NodeArg) -> npt.NDArray[Any]:
         """The values in the type of the input; raises where that has none for a missing one, or for a fraction."""
