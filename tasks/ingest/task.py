@@ -89,7 +89,7 @@ class Ingested(NamedTuple):
     contract: Artifact[ContractResults]
 
 
-@stage(version=1, title="ingest")
+@stage(version=2, title="ingest")
 def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     """The samples of a source; call it as `ingest(source, source.settings)`."""
     reading, files = prepare(source)

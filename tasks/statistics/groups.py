@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect, columns_in
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.clusters import codes_of
@@ -29,6 +30,13 @@ def group_names(column: pa.Array) -> pa.Array:
     >>> group_names(pa.array(["a", " ", None])).to_pylist(), group_names(pa.array([7, 8])).to_pylist()
     (['a', None, None], ['7', '8'])
     """
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        if (pc.max(pc.abs(column.cast(pa.float64()))).as_py() or 0) >= 2.0**53:  # neighbours are one double from here
+            raise InputError(
+                "The column that `source.group` names has numbers of 16 digits and more, read as fractions: several "
+                "groups would be one: make it text (in CSV by `columns`, in JSON by quotes)."
+            )
     names = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)
 
@@ -87,9 +95,7 @@ def group_sizes(samples: Artifact[Any], column: str = GROUP) -> npt.NDArray[np.i
 def groups_by_id(samples: Artifact[Any], column: str = GROUP) -> dict[str, int] | None:
     """The code of the group of every sample, by its id; None where samples are independent."""
     codes = groups_of(samples, column)
-    if codes is None:
-        return None
-    return dict(zip(collect(samples, ["id"])["id"].to_pylist(), codes.tolist(), strict=True))
+    return None if codes is None else dict(zip(collect(samples, ["id"])["id"].to_pylist(), codes.tolist(), strict=True))
 
 
 def groups_of_ids(samples: Artifact[Any], ids: Sequence[str], column: str = GROUP) -> npt.NDArray[np.int64] | None:

@@ -177,3 +177,22 @@ def test_a_source_without_a_group_is_what_it_was() -> None:
         Source(csv=("a.csv",), group="x", split="x")
     with pytest.raises(ValueError, match="a folder of images has none"):
         Source(images=("scans",), group="patient")
+
+
+def test_a_group_that_is_missing_as_a_number_is_no_group(run: Any, tmp_path: Path) -> None:
+    patients = pa.array(np.array([1.0, np.nan, 1.0, np.nan]), from_pandas=False)
+    pq.write_table(pa.table({"id": list("abcd"), "kind": list("xyxy"), "patient": patients}), tmp_path / "a.parquet")
+    source = resolve(
+        Source.model_validate({"parquet": "a.parquet", "id": "id", "label": "kind", "group": "patient"}), tmp_path
+    )
+    samples = collect(ingest(source, source.settings).samples, ["independent_group"])
+    assert samples["independent_group"].to_pylist() == ["1", None, "1", None]
+
+
+def test_groups_of_more_digits_than_a_number_keeps_are_refused_unless_they_are_text(run: Any, tmp_path: Path) -> None:
+    long = "98765432109876543210,x,98765432109876543211"
+    (tmp_path / "a.csv").write_text("patient,kind,other\n" + f"{long}\n98765432109876543212,y,98765432109876543213\n")
+    with pytest.raises(InputError, match=r"`source\.group` names has numbers of 16 digits and more"):
+        take_in(tmp_path, id=None, group="patient")
+    samples = collect(take_in(tmp_path, id=None, group="patient", columns={"patient": "text"}).samples, None)
+    assert samples["independent_group"].to_pylist() == ["98765432109876543210", "98765432109876543212"]
