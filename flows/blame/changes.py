@@ -5,6 +5,7 @@ changed and can be swapped.
 from __future__ import annotations
 
 import copy
+import posixpath
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -65,19 +66,30 @@ class Side:
 
     def part_of(self, file: Ingredient) -> str | None:
         """The part that a file belongs to, by who names it; none where nobody does, as in the cache of a model hub."""
-        if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.record.settings):
-            return None
         subjects, rules = subjects_in(self.record.settings), self.record.settings.get("labeling") or {}
         named = {str(subject[way]) for subject in subjects for way in WAYS if subject.get(way) is not None}
-        if any(file.name == subject.get("weights") for subject in subjects):
+        if any(_lies_at(file.name, subject.get("weights") or "") for subject in subjects):
             return WEIGHTS
         if file.of and file.of == rules.get("functions"):
             return RULES
         if file.of in named:
             return MODEL if file.what != "file" else WEIGHTS
-        if not file.of and any(file.name.startswith(f"{folder.rstrip('/')}/") for folder in named):
+        if not file.of and any(_lies_at(file.name, place) for place in named):
             return WEIGHTS if file.name.endswith(_WEIGHTS) else MODEL
+        if not file.of and PurePath(file.name).is_absolute() and file.name not in str(self.record.settings):
+            return None
         return SETTINGS
+
+
+def _lies_at(name: str, place: str) -> bool:
+    """Whether a file, named from the folder of the settings or in full, is the one at this place, or in this folder.
+
+    >>> _lies_at("vit/config.json", "./vit"), _lies_at("/models/net.onnx", "../models/net.onnx")
+    (True, True)
+    """
+    path = posixpath.normpath(place)
+    in_full = PurePath(name).is_absolute() and f"/{path.lstrip('./')}/" in f"{name}/"
+    return bool(place) and (in_full or f"{name}/".startswith(f"{path}/"))
 
 
 def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from assay.flows.report.comparison import (
     Change,
     KeptOutcomes,
     compared_findings,
+    file_changes,
     finding_in_words,
     result_changes,
     setting_changes,
@@ -135,12 +136,13 @@ class RunChange:
         """The settings, files and results that differ."""
         settings = setting_changes(self.before.settings, self.after.settings)
         arrived = self.after.arrivals
-        files = [arrived] if self.before.id in arrived and not arrived.startswith("no file") else []
+        arrivals = [arrived] if self.before.id in arrived and not arrived.startswith("no file") else []
         seeds = [f"seed: {self.before.seed} → {self.after.seed}"] if self.before.seed != self.after.seed else []
         results = result_changes(self.before, self.after)
         return [
             *(("setting", line) for line in [*seeds, *settings]),
-            *(("data", line) for line in files),
+            *(("file", line) for line in file_changes(self.before, self.after)),
+            *(("data", line) for line in arrivals),
             *(("result", line) for line in results),
         ]
 

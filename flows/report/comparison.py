@@ -251,13 +251,25 @@ def differing_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> list
 
 def result_changes(before: RunRecord, after: RunRecord) -> list[str]:
     """One line per stage: whether it gave the same result, byte for byte, or is in one run only."""
-    old, new = _digests(before), _digests(after)
+    return _differing(_digests(before), _digests(after), "another result")
+
+
+def file_changes(before: RunRecord, after: RunRecord) -> list[str]:
+    """One line per file of the team's (code, weights, rules) that is another, or that one run alone read."""
+    old, new = (
+        {file["name"]: file["sha256"] for file in run.ingredients if file["what"] != "elsewhere"}
+        for run in (before, after)
+    )
+    return _differing(old, new, "another content")
+
+
+def _differing(old: Mapping[str, object], new: Mapping[str, object], otherwise: str) -> list[str]:
     return [
-        f"{title}: another result"
-        if title in old and title in new
-        else f"{title}: only in the {'later' if title in new else 'earlier'} run"
-        for title in dict.fromkeys([*new, *old])
-        if old.get(title) != new.get(title)
+        f"{name}: {otherwise}"
+        if name in old and name in new
+        else f"{name}: only in the {'later' if name in new else 'earlier'} run"
+        for name in dict.fromkeys([*new, *old])
+        if old.get(name) != new.get(name)
     ]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.flows.report.comparison import Change, finding_changes, result_changes, setting_changes
+from assay.flows.report.comparison import Change, file_changes, finding_changes, result_changes, setting_changes
 from assay.infra.storage.artifacts import RunRecord, StageRecord
 from assay.tasks.statistics.between_runs import RunDifference
 from assay.tasks.statistics.findings import Finding
@@ -54,6 +54,25 @@ def test_stages_with_the_same_digest_are_not_listed() -> None:
         "prune: another result",
         "attack: only in the later run",
         "order: only in the earlier run",
+    ]
+
+
+def test_files_with_another_content_are_listed_and_services_are_not() -> None:
+    before, after = record("a"), record("b")
+    before.ingredients = [
+        {"name": "vit/model.safetensors", "sha256": "1", "what": "file"},
+        {"name": "rules.py", "sha256": "2", "what": "code"},
+        {"name": "answers of https://m/x", "sha256": "3", "what": "elsewhere"},
+    ]
+    after.ingredients = [
+        {"name": "vit/model.safetensors", "sha256": "9", "what": "file"},
+        {"name": "rules.yaml", "sha256": "2", "what": "file"},
+        {"name": "answers of https://m/x", "sha256": "4", "what": "elsewhere"},
+    ]
+    assert file_changes(before, after) == [
+        "vit/model.safetensors: another content",
+        "rules.yaml: only in the later run",
+        "rules.py: only in the earlier run",
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from assay.tasks.subjects.kinds import KINDS, kind_of, kinds_written, stages_of
 from assay.tasks.subjects.resolved import resolve_subject
-from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, WAYS, Subject
+from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, WAYS, Subject, Training, options_of
 
 
 def test_every_way_to_name_a_subject_is_a_kind() -> None:
@@ -17,6 +17,22 @@ def test_every_way_to_name_a_subject_is_a_kind() -> None:
 
 def test_what_has_a_usual_training_is_known_by_name() -> None:
     assert (tuple(TAGGING), tuple(SCORING)) == (KNOWN["tagger"], KNOWN["scorer"])
+
+
+@pytest.mark.parametrize("named", [{"tagger": "small-tagger"}, {"tagger": "./bert"}, {"scorer": "minilm"}])
+def test_a_record_says_whole_how_a_tagger_or_scorer_was_trained(named: dict[str, str]) -> None:
+    subject = Subject(**named, train={"epochs": 1})
+    recorded = Subject.model_validate(subject.model_dump(mode="json"))
+    assert recorded.train == options_of(subject) == options_of(recorded)
+    assert options_of(recorded).learning_rate != Training().learning_rate
+
+
+@pytest.mark.parametrize(
+    "named", [{"network": "./vit"}, {"model": "m.onnx"}, {"model": "m.skops"}, {"model": "models:/m@x"}]
+)
+def test_a_model_at_an_address_is_read_again_from_the_record_of_a_run(named: dict[str, str]) -> None:
+    subject = Subject(**named)
+    assert Subject.model_validate(subject.model_dump(mode="json")) == subject
 
 
 @pytest.mark.parametrize(
