@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import not_
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -304,4 +305,5 @@ class GivenModel:
 
     def raised(self, fault: BaseException, masked: bool = False) -> str:
         """What was raised; `masked` without its words, which may quote the data it was given."""
-        return type(fault).__name__ if masked else f"{type(fault).__name__}: {' '.join(str(fault).split())[:300]}"
+        kind = type(fault).__name__
+        return kind if masked else shorten(f"{kind}: {fault}", 300, placeholder=" …")

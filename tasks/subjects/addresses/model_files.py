@@ -192,6 +192,8 @@ def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
 
 
 _SHOWN = 3
+_HARMLESS = ["numpy.dtype"]
+"""Types that skops does not trust by itself, made only by NumPy's reader of arrays: imputers hold that of a column."""
 _MOST_PER_BYTE = 100
 """What is packed in a model's file unpacks to no more bytes for each of its own: numbers are packed by a tenth."""
 
@@ -246,13 +248,13 @@ def _made(content: bytes, who: str) -> Any:
             most = min(MOST_BYTES, _MOST_PER_BYTE * len(content) + (1 << 20))
             if sum(packed_file.file_size for packed_file in packed.infolist()) > most:
                 raise InputError(f"{who} unpacks to more than {most >> 20} MiB, which no model of its size does.")
-        strangers = skops.io.get_untrusted_types(data=content)
+        strangers = [kind for kind in skops.io.get_untrusted_types(data=content) if kind not in _HARMLESS]
         if strangers:
             raise InputError(
                 f"{who} holds types that skops does not trust ({first_named(strangers, _SHOWN)}), and Assay makes none "
                 "of them: convert the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
             )
-        return skops.io.loads(content, trusted=[])
+        return skops.io.loads(content, trusted=_HARMLESS)
     except InputError:
         raise
     except Exception as fault:  # what a file that is none, or of another version, makes of reading it is up to it

@@ -167,6 +167,22 @@ def test_a_skops_model_over_words_sees_its_columns_by_name(tmp_path: Path) -> No
     assert np.array_equal(ask(resolved(tmp_path, "words.skops", None)), model.predict_proba(rows[["who", "begs"]]))
 
 
+def test_a_skops_model_that_fills_in_what_is_missing_is_read_and_one_that_cannot_says_so(tmp_path: Path) -> None:
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    holes = table().set_column(1, "links", pa.array([None, *LINKS[1:]]))
+    rows = holes.select(["links", "begs"]).to_pandas()
+    model = make_pipeline(SimpleImputer(), LogisticRegression()).fit(rows, BEGS == 1)
+    skops_of(tmp_path / "fills.skops", model)
+    assert np.array_equal(ask(resolved(tmp_path, "fills.skops", None), holes), model.predict_proba(rows))
+
+    skops_of(tmp_path / "bare.skops", fitted(True))
+    with pytest.raises(InputError, match=r"Input X contains NaN\. .* … on the samples 's0' to"):
+        ask(resolved(tmp_path, "bare.skops", None), holes)
+
+
 class Evil:
     """What a stranger might put into a file."""
 
