@@ -117,11 +117,14 @@ def _frames(header: Any, size: int) -> int:
 def _frame(header: Any, scan: Scan, at: int) -> Shown:
     """A frame as a picture of 8 bits."""
     with _quietly():
-        from pydicom.pixels import apply_modality_lut, pixel_array
+        from pydicom.pixels import apply_color_lut, apply_modality_lut, pixel_array
 
-        values = pixel_array(header, index=at)
+        values, most = pixel_array(header, index=at), 2 ** int(header.BitsStored) - 1
+        if str(header.get("PhotometricInterpretation")) == "PALETTE COLOR":
+            values = apply_color_lut(values, header)
+            most = np.iinfo(values.dtype).max
         if values.ndim == 3:
-            return _upright(values if values.dtype == np.uint8 else between(values, 0, int(values.max())), header)
+            return _upright(between(values, 0, most), header)
         shown = _shown(apply_modality_lut(values, header), header, scan)
         if str(header.get("PhotometricInterpretation")) == "MONOCHROME1":
             shown = 255 - shown

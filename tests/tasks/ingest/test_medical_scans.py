@@ -121,6 +121,22 @@ def test_inverted_greys_colours_and_turned_scans_come_out_as_seen(read: Any, tmp
     assert np.array_equal(np.moveaxis(rgb, 0, -1), colour)
 
 
+def test_a_palette_gives_its_colours_and_deep_colours_keep_their_range(read: Any, tmp_path: Path) -> None:
+    codes = np.random.default_rng(4).integers(0, 4, (6, 5)).astype(np.uint8)
+    colours = np.array([[0, 0, 0], [255, 0, 0], [0, 128, 0], [9, 9, 200]], np.uint16)
+    palette: dict[str, Any] = {"PhotometricInterpretation": "PALETTE COLOR"}
+    for at, name in enumerate(("Red", "Green", "Blue")):
+        palette[f"{name}PaletteColorLookupTableDescriptor"] = [4, 0, 16]
+        palette[f"{name}PaletteColorLookupTableData"] = (colours[:, at] * 257).tobytes()
+    write_dicom(tmp_path / "palette.dcm", codes, **palette)
+    assert np.array_equal(
+        np.moveaxis(pictures(read(classes=AB, dicom="palette.dcm").samples)[0], 0, -1), colours[codes]
+    )
+    deep = np.full((6, 5, 3), 1000, np.uint16)
+    write_dicom(tmp_path / "deep.dcm", deep, BitsStored=12, HighBit=11)
+    assert np.unique(pictures(read(classes=AB, dicom="deep.dcm").samples)[0]).tolist() == [62]  # 1000 of 4095
+
+
 def test_frames_are_rows_in_any_cut(read: Any, tmp_path: Path) -> None:
     write_dicom(tmp_path / "a.dcm", noise(4, (9, 8, 8)))
     write_dicom(tmp_path / "b.dcm", noise(5, (8, 8)), patient="PID-2")
