@@ -257,7 +257,8 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
     with torch.device("meta" if ours else "cpu"):  # weights that are replaced at once need not be drawn first
         network = _built(subject, card)
     load_state(network, weights, subject.settings.name, assign=ours)
-    network.eval().requires_grad_(False)
+    for weight in network.eval().parameters():  # the network itself cannot be told so where it is TorchScript
+        weight.requires_grad_(False)
     network = on_device(network, device, ours)
     if device == "cuda" and subject.has_gradient:
         block *= fold_on_gpu(block * card["channels"] * card["height"] * card["image_width"])

@@ -118,6 +118,17 @@ def test_a_model_comes_back_from_its_files_bit_for_bit():
     assert not any(weights.requires_grad for weights in loaded.network.parameters())
 
 
+def test_a_builder_may_give_torchscript(tmp_path: Path):
+    torch.manual_seed(3)
+    network = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3, stride=16), torch.nn.Flatten(), torch.nn.Linear(8, 2)).eval()
+    torch.jit.script(network).save(tmp_path / "net.pt")
+    (tmp_path / "net.py").write_text("import torch\ndef build():\n    return torch.jit.load('net.pt')\n")
+    subject = resolve_subject(Subject(network="net.py:build", train=Training()), tmp_path)
+    loaded = load_image_model(subject, files_of(network))
+    direct = ImageModel(network, 2, False, (0.5,), (0.25,))
+    assert loaded.predict(pixels(9)) == pytest.approx(direct.predict(pixels(9)), abs=1e-6)
+
+
 def test_other_weights_are_another_model():
     one, other = (build_network("small-cnn", classes=2, channels=1, size=32, seed=seed) for seed in (1, 2))
     first, second = (load_image_model(SUBJECT, files_of(network)) for network in (one, other))
