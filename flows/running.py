@@ -188,6 +188,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
     log_beginning(run.store, run.record)
+    budget = budget_of(project)
     of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
     run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
     if origin := project.origin(pipeline.name):
@@ -199,10 +200,9 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     report_reuse(run)
     findings = _named_findings(run, audited, of_this_run)
     run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
-    budget = budget_of(project) or NO_BUDGET
-    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget)
-    run.record.gates, run.record.budget = as_recorded(gates), asdict(budget)
-    write_budget(run.store, project)
+    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget or NO_BUDGET)
+    run.record.gates, run.record.budget = as_recorded(gates), asdict(budget or NO_BUDGET)
+    write_budget(run.store, budget)
     note_decided(run.store, run.record)
     code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]

@@ -99,19 +99,21 @@ class Budget:
 
 
 def budget_of(project: Project) -> Budget | None:
-    """The budget of a project, over the gates on change of all its pipelines and the nights they are due.
+    """The budget of a project, over the gates on change of all pipelines of its file and the nights they are due.
 
     A pipeline without a schedule is taken to run once a night.
     """
     if (alarms := project.settings.alarms) is None:
         return None
+    # The project of a run has one pipeline, and the budget is that of all.
+    pipelines = {**load_usable(project.file)[0].pipelines, **project.pipelines}.values()
     days = DAYS[alarms.per]
     looks = sum(
         sum(gate.is_on_change for gate in pipeline.gates)
         * (days if pipeline.schedule is None else times_due(pipeline.schedule, days))
-        for pipeline in project.pipelines.values()
+        for pipeline in pipelines
     )
-    gates = sum(gate.is_on_change for pipeline in project.pipelines.values() for gate in pipeline.gates)
+    gates = sum(gate.is_on_change for pipeline in pipelines for gate in pipeline.gates)
     return Budget(alarms.false, alarms.per, looks, gates)
 
 
@@ -119,9 +121,8 @@ NO_BUDGET = Budget(0, "", 0)
 """Every look at the usual level."""
 
 
-def write_budget(store: Store, project: Project) -> None:
+def write_budget(store: Store, budget: Budget | None) -> None:
     """Leave the budget beside the runs, for the page of all nights."""
-    budget = budget_of(project)
     if budget is not None:
         store.folder.write_json(_BUDGET_FILE, asdict(budget))
     elif store.folder.exists(_BUDGET_FILE):

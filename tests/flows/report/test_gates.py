@@ -77,6 +77,7 @@ def test_every_look_that_is_due_gets_its_share(tmp_path: Path) -> None:
     assert budget.level == pytest.approx(0.5 / budget.looks)  # half is for what new samples say together
     assert budget.alarm == 10.0  # of four gates eight would do
     assert budget_of(without_alarms(project)) is None
+    assert budget_of(load_project(project.file, pipeline="two")) == budget  # as a run reads it: its pipeline alone
 
 
 def test_a_budget_is_never_an_excuse_to_look_less_strictly_than_usual(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_a_budget_that_cannot_be_is_refused_with_its_line(tmp_path: Path, alarms
 
 def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "store")).open()
-    write_budget(store, load_project(written(tmp_path)))
+    write_budget(store, budget_of(load_project(written(tmp_path))))
     now = datetime.now(UTC)
     looked = {"gate": "g", "outcome": "passed", "raw": "passed", "level": 0.01, "n": 400, "detectable": 0.045}
     nights = [[looked], [looked | {"raw": "failed"}, {"gate": "constant", "raw": "failed"}], [looked | {"level": 0.0}]]
@@ -108,7 +109,7 @@ def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> 
     assert detectable_in_words(runs) == [
         "Gate g: passed; where it sees least, on 400 samples, a true loss of 0.045 shows in 8 of 10 nights."
     ]
-    write_budget(store, without_alarms(load_project(written(tmp_path))))
+    write_budget(store, None)
     assert budget_in_words(store, runs) == ""
 
 
