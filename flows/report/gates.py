@@ -223,6 +223,8 @@ class Past:
 
     store: Store
     record: RunRecord
+    gates: Sequence[Gate] = ()
+    """Those that the run is judged by."""
 
     @cached_property
     def nights(self) -> Sequence[RunRecord]:
@@ -249,7 +251,7 @@ class Past:
     def failures(self, gate: Gate, nights: int, against: object) -> int:
         """On how many of so many nights before this one that judged the gate it failed, held against the same run."""
         counts = ("failed", "inconclusive") if gate.inconclusive == "fail" else ("failed",)
-        judged = [seen for run in self.nights if (seen := _seen_by(gate, run)) is not None]
+        judged = [seen for run in self.nights if (seen := self._seen_by(gate, run)) is not None]
         return sum(look.get("raw") in counts and look.get("against") == against for look in judged[:nights])
 
     def _new_outcomes(
@@ -389,18 +391,37 @@ class Past:
     def _passed(self, run: RunRecord, gate: Gate) -> bool:
         """Whether a run passed, and the gate as well: one that failed and only warns is no level to hold, nor is the
         night of another model of which the gate could not tell."""
-        seen = _seen_by(gate, run) or {}
+        seen = self._seen_by(gate, run) or {}
         if run.status != "done" or seen.get("raw") == "failed":
             return False
         untold = seen.get("raw") == "inconclusive" and "against" in seen
         baseline = self.store.record(str(seen["against"])) if untold else None
         return baseline is None or _audited(baseline) == _audited(run)
 
+    def _seen_by(self, gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
+        """What the gate saw of a run, by its bound or by the one that it had then, which no gate has now; of two with
+        one bound, of which one only warns, both saw the same."""
+        now = gate.model_dump()
+        asked = zip(run.settings.get("gates", ()), run.gates, strict=False)
+        by_bounds = {_bounds(then): seen for then, seen in asked if _question(then) == _question(now)}
+        if _bounds(now) in by_bounds:
+            return by_bounds[_bounds(now)]
+        others = [other.model_dump() for other in self.gates]
+        edited = by_bounds.keys() - {_bounds(other) for other in others if _question(other) == _question(now)}
+        return by_bounds[edited.pop()] if len(edited) == 1 else None
 
-def _seen_by(gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
-    """What the gate saw of a run; of two with one bound, of which one only warns, both saw the same."""
-    titles = (gate.title(), gate.title().replace("(of the whole", "(of "))  # as earlier nights wrote it
-    return next((seen for seen in run.gates if seen.get("gate") in titles), None)
+
+_QUESTION = ("finding", "of", "group", "subject", "against")
+_BOUNDS = ("at_most", "at_least", "verdict", "drop_at_most", "rise_at_most")
+
+
+def _question(gate: Mapping[str, Any]) -> tuple[object, ...]:
+    """What a gate asks, whatever its bound is: a gate with an edited bound is the same gate."""
+    return (*(gate.get(name) for name in _QUESTION), *(gate.get(name) is None for name in _BOUNDS))
+
+
+def _bounds(gate: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(gate.get(name) for name in (*_BOUNDS, "on"))
 
 
 def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
@@ -409,9 +430,13 @@ def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
     return tuple(sorted(str(output["digest"]) for output in outputs if output.get("kind") == kind))
 
 
+_MEASURES_NOTHING = ("gates", "schedule", "description", "budget")
+
+
 def _audited(run: RunRecord) -> tuple[object, ...]:
-    """The models that a run audited, the team's own code (rules), and its settings but for gates."""
-    settings = {name: value for name, value in run.settings.items() if name not in ("gates", "schedule")}
+    """The models that a run audited, the team's own code (rules), and its settings but for those that change nothing
+    that is measured."""
+    settings = {name: value for name, value in run.settings.items() if name not in _MEASURES_NOTHING}
     code = sorted((file["name"], file["sha256"]) for file in run.ingredients if file.get("what") == "code")
     return _digests(run, "SubjectFiles"), code, settings
 
@@ -459,6 +484,7 @@ def judge_night(gates: Sequence[Gate], findings: Sequence[Finding], past: Past, 
 
     One that finds nothing in a run of which a part failed was not asked: it lets no run pass, and has not failed.
     """
+    past = replace(past, gates=gates)
     return [
         replace(alone, outcome="not asked", sentence=f"{gate.title()}: not asked, for {past.record.failures[0]}")
         if past.record.failures and not alone.matched

@@ -1,6 +1,6 @@
 """A budget of false alarms is shared out over every look that is due, and the page of all nights keeps its account."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -161,9 +161,14 @@ def night(day: int, model: str = "m", samples: str = "", **settings: object) -> 
     outputs |= {"samples": {"kind": "Samples", "digest": samples or f"of {day}"}}
     stage = StageRecord("train", "train", "k", False, 0.0, "", outputs)
     at = f"2026-01-{day:02d}T00:00:00+00:00"
-    return RunRecord(
-        f"r{day}", "p", at, 0, "here", 1, status="done", stages=[stage], settings={"gates": day, **settings}
-    )
+    said = {"schedule": f"{day} * * * *", "description": f"Night {day}.", "budget": f"{day}h", **settings}
+    return RunRecord(f"r{day}", "p", at, 0, "here", 1, status="done", stages=[stage], settings=said)
+
+
+def record_gates(run: RunRecord, results: Sequence[GateResult]) -> None:
+    """What a run's gates said, as it is written down."""
+    run.settings |= {"gates": [result.gate.model_dump(mode="json") for result in results]}
+    run.gates = as_recorded(results)
 
 
 class OfDays:
@@ -219,7 +224,7 @@ def judged(
     for run in runs[max(1, best) :]:
         past = Past(cast(Store, store), run)
         (result,) = judge_night([gate], [Finding("a.b", value=0.9)], past, Budget(1, "quarter", 1092, 12))
-        run.gates = [{"gate": gate.title(), **result.looked}]
+        record_gates(run, [result])
         run.status = "done" if result.passed else "gate failed"
         said.append(f"{result.outcome}: {result.sentence}")
     return said
@@ -386,9 +391,9 @@ def test_failures_count_against_the_same_baseline_only_and_what_cannot_be_told_c
     gate = Gate.model_validate(
         {"finding": "a.b", "against": "accepted", "drop_at_most": 0, "for": "2 of 3 nights", "inconclusive": "fail"}
     )
-    seen = {"gate": gate.title(), "raw": "inconclusive", "against": "r0"}
     runs = [night(1), night(2), night(3)]
-    runs[0].gates, runs[1].gates = [seen | {"raw": "failed", "against": "older"}], [seen]
+    record_gates(runs[0], [GateResult(gate, False, "", looked={"raw": "failed", "against": "older"})])
+    record_gates(runs[1], [GateResult(gate, True, "", looked={"raw": "inconclusive", "against": "r0"})])
     past = Past(cast(Store, OfNights(runs)), runs[2])
     assert past.failures(gate, 2, "r0") == 1
     untold = GateResult(gate, True, "Too few.", looked={"raw": "inconclusive", "against": "r0"})
@@ -404,8 +409,19 @@ def test_of_two_gates_with_one_bound_a_night_counts_once() -> None:
     warns = Gate.model_validate(asked | {"severity": "warn"})
     runs = [night(1), night(2)]
     failed = {"raw": "failed", "against": "r0"}
-    runs[0].gates = as_recorded(GateResult(gate, True, "", looked=failed) for gate in (warns, waits))
+    record_gates(runs[0], [GateResult(gate, True, "", looked=failed) for gate in (warns, waits)])
     assert Past(cast(Store, OfNights(runs)), runs[1]).failures(waits, 4, "r0") == 1
+
+
+def test_a_gate_whose_bound_is_edited_keeps_its_past_and_takes_no_other_gates() -> None:
+    asked = {"finding": "a.b", "against": "last-passed"}
+    warns, fails = (Gate.model_validate(asked | {"drop_at_most": bound}) for bound in (0.01, 0.05))
+    runs = [night(1), night(2)]
+    seen = ((warns, "failed"), (fails, "passed"))
+    record_gates(runs[0], [GateResult(gate, True, "", looked={"raw": raw, "against": "r0"}) for gate, raw in seen])
+    wider, rise = warns.model_copy(update={"drop_at_most": 0.02}), Gate(**asked, rise_at_most=0.01)
+    past = Past(cast(Store, OfNights(runs)), runs[1], [wider, fails, rise])
+    assert [past.failures(gate, 1, "r0") for gate in (wider, fails, rise)] == [1, 0, 0]
 
 
 def test_a_trial_is_no_level_for_nights_to_hold() -> None:
