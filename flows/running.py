@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from datetime import UTC, datetime
+from functools import cache, partial
 from typing import Any, TextIO, get_args
 
 from assay.data import expectations
@@ -14,7 +17,7 @@ from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
 from assay.flows.nights.after_run import leave_traces
-from assay.flows.nights.history import note_crashed_runs
+from assay.flows.nights.history import append_to_history, note_crashed_runs
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
@@ -29,10 +32,10 @@ from assay.infra.errors import AssayError, InputError, SettingError, raises_no_s
 from assay.infra.prefect.server import configured_api, prefect_api
 from assay.infra.prefect.shared_server import server_of_run
 from assay.infra.stages.branches import start_branch
-from assay.infra.stages.runs import Conductor, Run
+from assay.infra.stages.runs import Conductor, Run, new_run_id
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import Progress, open_progress, signals_as_errors
+from assay.infra.terminal import Progress, echo, open_progress, signals_as_errors
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.reporting.report import worst_of
 from assay.tasks.statistics.findings import Finding, findings_table
@@ -121,13 +124,32 @@ def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -
     """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
     began = time.perf_counter()
     prepare_environment()
-    check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     note_crashed_runs(store)
     prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
-    expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
+    try:
+        check_inputs(project, pipeline, ask=True)
+        expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
+    except AssayError as error:
+        record_refusal(project.store, pipeline.name, seed, error, project)
+        raise
     with signals_as_errors(), _open_run(project, pipeline, store, expected, seed, began=began) as run:
         return perform(run, project, pipeline)
+
+
+def record_refusal(place: str, pipeline: str, seed: int, error: AssayError, project: Project | None = None) -> None:
+    """Put a night on record that was refused before it began, and why: nobody sits before it, as before `assay run`."""
+    started = datetime.now(UTC).isoformat(timespec="milliseconds")
+    record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid(), worst=str(error))
+    record.status, record.failures = "refused" if error.exit_code == 2 else "broken", [str(error)]
+    with suppress(AssayError, OSError):  # why it was refused matters more than a store that takes no word of it
+        store = Store(place).open()
+        store.save_run(record)
+        write_index(store)
+        if project is None:
+            append_to_history(store, record)
+        else:
+            leave_traces(project, store, record, partial(echo, err=True))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,7 +21,11 @@ from team_project import team_project
 from assay.flows.configuration.loading import load_project
 from assay.flows.deployments import deploy, deployments_of, nightly, refuse_other_parameters
 from assay.flows.nights.after_run import SERVED
+from assay.flows.nights.history import read_history
+from assay.flows.nights.notify import check_nights, nights_of
+from assay.flows.report.records import missed_since_the_last_run
 from assay.infra.errors import InputError, RunError
+from assay.infra.storage.store import Store
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -86,27 +91,51 @@ def test_a_refused_night_is_told_a_killed_one_holds_up_no_later_and_sigterm_ends
 ) -> None:
     (team / "rules.py").write_text(MISTAKEN)
     env, store = environment(tmp_path / "home"), team / "artifacts"
+
+    def begun() -> list[dict[str, Any]]:
+        return [one for one in records(store) if one["status"] != "refused"]
+
     first = Command.start(["serve"], folder=team, env=env)
     try:
         first.until(lambda: "rules.py" in first.err, "a refused night", 200)
         assert first.err.startswith('every-minute: pipelines.yaml:8: labeling.functions: "rules.py"')
         (team / "rules.py").write_text(HELD)
-        first.until(lambda: any(one["stages"] for one in records(store)), "a run at its rules", 200)
+        first.until(lambda: any(one["stages"] for one in begun()), "a run at its rules", 200)
     finally:
         first.kill()
     second = Command.start(["serve"], folder=team, env=env)
     try:
-        second.until(lambda: any(one["stages"] for one in records(store)[1:]), "a run after that", 200)
+        second.until(lambda: any(one["stages"] for one in begun()[1:]), "a run after that", 200)
         family = second.offspring()
         second.process.terminate()
         assert second.wait(60) == 0
     finally:
         second.kill()
     assert still_there(family) == []
-    assert [one["status"] for one in records(store)] == ["crashed", "broken"]
-    assert records(store)[1]["failures"] == ["Interrupted (SIGTERM)."]
+    assert [one["status"] for one in begun()] == ["crashed", "broken"]
+    assert begun()[1]["failures"] == ["Interrupted (SIGTERM)."]
     assert "Traceback" not in second.err
     assert "Warning" not in second.err
+
+
+@pytest.mark.parametrize("file", ["rules.py", "pipelines.yaml"])
+def test_a_night_that_is_refused_before_it_begins_is_on_record_with_its_reason(
+    file: str, team: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = load_project(team / "pipelines.yaml")
+    parameters = {"pipeline": "every-minute", "config": str(project.file), "store": project.store}
+    monkeypatch.setenv(SERVED, json.dumps({"every-minute": parameters}))
+    (team / file).write_text(MISTAKEN if file == "rules.py" else "pipelines: {every-minute: {sauce: {}}}")
+    with pytest.raises(InputError):
+        nightly.fn(**parameters)
+    (night,) = records(team / "artifacts")
+    assert (night["pipeline"], night["status"], night["worst"]) == ("every-minute", "refused", night["failures"][0])
+    assert file in night["worst"]
+    store = Store(project.store)
+    assert night["id"] in store.folder.read("reports/index.html").decode()
+    assert read_history(store, "every-minute")["verdict"].to_pylist() == ["refused"]
+    check_nights(project, print)
+    assert nights_of(store.runs(), missed_since_the_last_run(store))["every-minute"].state == "broken"
 
 
 def test_only_what_has_a_schedule_is_deployed(team: Path) -> None:
