@@ -236,7 +236,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
     worst, outcomes = worst_of(verdicts, status), [gate.outcome for gate in gates]
-    run.record.worst = "" if worst is None else worst.text
+    run.record.worst = next(iter(run.record.failures), "" if worst is None else worst.text)
     run.record.judged = {outcome: outcomes.count(outcome) for outcome in get_args(Outcome)}
     run.save()
     write_index(run.store)  # of this night it tells what its record says, judged gates among it

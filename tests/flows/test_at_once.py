@@ -65,6 +65,7 @@ def night(folder: Path, store: str, at_once: int, conductor: Conductor) -> dict[
     return {
         "code": code,
         "failures": (record.failures, record.missing, record.notices, record.verdicts),
+        "worst": record.worst,
         "stages": [(one.stage, one.key, one.summary) for one in record.stages],
         "digests": [output["digest"] for one in record.stages for output in one.outputs.values()],
         "findings": [one.__dict__ | {"run": ""} for one in findings_of(run.store, record)],
@@ -92,4 +93,5 @@ def test_the_broken_model_is_named_and_refused_and_the_others_are_measured(one_a
     assert one_after_the_other["code"] == 2
     [failure] = one_after_the_other["failures"][0]
     assert failure.startswith("subject broken: ")
+    assert one_after_the_other["worst"] == failure  # what the list of runs and a message say of that night
     assert {one["subject"] for one in one_after_the_other["findings"]} >= {"mild", "strict"}
