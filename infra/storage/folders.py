@@ -521,8 +521,9 @@ class Folder:
                 ) from error
             if error.errno in _REFUSED:
                 reason = os.strerror(error.errno or 0).lower()
+                place = os.path.dirname(str(error.filename or "")) or self.url  # may be another's than the store is
                 raise UnwritableError(
-                    f"Cannot write to {self.url}: {reason}. Choose a folder you may write to with --store."
+                    f"Cannot write to {place}: {reason}. Choose a folder you may write to with --store."
                 ) from error
             raise
 

@@ -88,6 +88,8 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(InputError, match="Cannot write to"):
         Folder(str(tmp_path / "file")).write("x", b"1")
+    with pytest.raises(InputError, match=f"Cannot write to {tmp_path}/file: "):  # in a store that takes the rest
+        Folder(str(tmp_path)).write("file/x", b"1")
 
 
 def test_a_file_is_shared_under_another_name_and_outlives_the_first(folder):
