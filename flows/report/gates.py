@@ -243,6 +243,17 @@ class Past:
         """The latest acceptance of the pipeline."""
         return accepted(self.store, self.record.pipeline)
 
+    @property
+    def _new_level(self) -> str | None:
+        """The run that was accepted as a new level, if the latest acceptance was of one."""
+        return self.accepted["run"] if self.accepted and self.accepted.get("level") == "new" else None
+
+    @property
+    def of_this_level(self) -> Sequence[RunRecord]:
+        """The nights before this one back to the run that was accepted as a new level; all where there is none."""
+        first = next((at for at, run in enumerate(self.nights) if run.id == self._new_level), len(self.nights))
+        return self.nights[: first + 1]
+
     @cached_property
     def outcomes(self) -> KeptOutcomes:
         """What single samples add to the findings of the run itself."""
@@ -360,9 +371,7 @@ class Past:
         did, and none before a new level) and since. A night that was chosen as the best of ten looks better than it is;
         with the others it does not.
         """
-        level = self.accepted["run"] if self.accepted and self.accepted.get("level") == "new" else None
-        first = next((at for at, run in enumerate(self.nights) if run.id == level), len(self.nights))
-        alike = [run for run in self.nights[: first + 1] if _audited(run) == _audited(baseline)]
+        alike = [run for run in self.of_this_level if _audited(run) == _audited(baseline)]
         at = next((at for at, run in enumerate(alike) if run.id == baseline.id), None)
         if at is None or gate.against not in (LAST_PASSED, ACCEPTED):
             return []
@@ -382,7 +391,7 @@ class Past:
 
     def _candidates(self, gate: Gate) -> Sequence[RunRecord]:
         if gate.against == LAST_PASSED:
-            return [run for run in self.nights if self._passed(run, gate)]
+            return [run for run in self.of_this_level if run.id == self._new_level or self._passed(run, gate)]
         if gate.against == ACCEPTED:
             run = None if self.accepted is None else self.store.record(self.accepted["run"])
             return [] if run is None or run.id == self.record.id else [run]

@@ -300,6 +300,27 @@ def test_no_night_before_a_new_level_is_like_it(monkeypatch: pytest.MonkeyPatch)
     assert [run.id for run in past.pool(gate, runs[9])] == ["r12", "r11"]
 
 
+def test_a_new_level_that_did_not_pass_is_what_last_passed_means_until_a_night_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = [night(day) for day in range(1, 5)]
+    runs[1].status = runs[2].status = "gate failed"
+    acceptance = {"run": "r2", "at": runs[1].started}
+    monkeypatch.setattr("assay.flows.report.gates.acceptances", lambda *_: [acceptance])
+    monkeypatch.setattr("assay.flows.report.gates.findings_of", lambda *_: [Finding("a.b", value=0.9)])
+    gate = Gate(finding="a.b", against="last-passed", drop_at_most=0.0)
+
+    def held_against() -> str | None:
+        baseline = Past(cast(Store, OfNights(runs)), runs[3]).baseline(gate)
+        return None if baseline is None else baseline[0].id
+
+    assert held_against() == "r1"
+    acceptance["level"] = "new"
+    assert held_against() == "r2"
+    runs[2].status = "done"
+    assert held_against() == "r3"
+
+
 def test_all_nights_of_a_model_come_to_a_mean_with_an_interval_that_holds_on_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
