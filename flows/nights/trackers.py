@@ -189,6 +189,7 @@ class _RunEvents:
             judgements = [
                 quality.Assertion(assertion=str(gate.get("gate")), success=gate.get("outcome") != "failed")
                 for gate in self.record.gates
+                if gate.get("outcome") != "not asked"
             ]
             facet: Any = quality.DataQualityAssertionsDatasetFacet(assertions=judgements)
             facets = {"dataQualityAssertions": facet} if judgements else {}

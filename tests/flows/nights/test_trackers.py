@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -112,6 +113,9 @@ def test_lineage_goes_into_a_file_with_digests_as_versions_and_gates_as_assertio
         "success": False,
         **{name: value for name, value in gate.items() if name not in ("assertion", "success")},
     }
+    unasked = replace(record, gates=[gate | {"outcome": "not asked"} for gate in record.gates])
+    send_to_openlineage(store, unasked, OpenLineage(file="unasked.jsonl", namespace="audits"), tmp_path)
+    assert "success" not in (tmp_path / "unasked.jsonl").read_text()  # nobody knows whether it would have passed
     send_to_openlineage(store, record, OpenLineage(file="again.jsonl", namespace="audits"), tmp_path)
     assert [one["run"]["runId"] for one in events_in(tmp_path / "again.jsonl")] == [
         one["run"]["runId"] for one in events
