@@ -41,7 +41,7 @@ def write_index(store: Store) -> None:
         names, ledger = {entry.pipeline for entry in entries}, ledger_of(store)
         notes = {name: [*ledger.gaps.get(name, ()), *notes_on(store, name, runs)] for name in names}
         lines = _marked(entries, store, runs, ledger.signed)
-        page = render_index(lines, notes, f"{ledger.broken} {budget_in_words(store, runs)}".strip())
+        page = render_index(lines, notes, f"{ledger.broken} {budget_in_words(runs)}".strip())
         store.folder.write("reports/index.html", mask_page(page).encode())
         shown = entries
 

@@ -12,7 +12,7 @@ import getpass
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from itertools import pairwise, takewhile
@@ -58,7 +58,6 @@ KNOWN_NIGHTS = 200
 """Before a period of the budget so many nights are looked through for samples that are new in it."""
 _POOLED = 30  # nights like a baseline that are held against a new model with it
 DAYS = {"week": 7.0, "month": 365.25 / 12, "quarter": 365.25 / 4, "year": 365.25}
-_BUDGET_FILE = "alarms.json"
 
 
 @dataclass(frozen=True)
@@ -121,29 +120,23 @@ NO_BUDGET = Budget(0, "", 0)
 """Every look at the usual level."""
 
 
-def write_budget(store: Store, budget: Budget | None) -> None:
-    """Leave the budget beside the runs, for the page of all nights."""
-    if budget is not None:
-        store.folder.write_json(_BUDGET_FILE, asdict(budget))
-    elif store.folder.exists(_BUDGET_FILE):
-        store.folder.remove(_BUDGET_FILE)
-
-
-def budget_in_words(store: Store, runs: Sequence[RunRecord]) -> str:
-    """What may be spent on false alarms, and what has been, in one sentence; nothing where there is no budget."""
-    read = store.folder.read_json(_BUDGET_FILE)
-    if read is None:
+def budget_in_words(runs: Sequence[RunRecord]) -> str:
+    """What may be spent on false alarms by the latest of these runs, and what has been, in one sentence; nothing where
+    there is no budget."""
+    budget = next((Budget(**run.budget) for run in reversed(runs) if run.budget), NO_BUDGET)
+    if not budget.per:
         return ""
-    budget = Budget(float(read["false"]), str(read["per"]), float(read["looks"]), int(read.get("gates", 0)))
     since = datetime.now(UTC) - timedelta(days=budget.days)
     nights = [run for run in runs if not run.is_sample]
-    looks = [look for run in nights if datetime.fromisoformat(run.started) >= since for look in looks_of(run)]
-    spent = sum(float(look.get("level", 0.0)) for look in looks)
-    alarms = sum(look.get("raw") == "failed" for look in looks)
+    recent = [run for run in nights if datetime.fromisoformat(run.started) >= since]
+    looks = [(run.pipeline, look) for run in recent for look in looks_of(run)]
+    spent = sum(float(look.get("level", 0.0)) for _, look in looks)
+    # What stays beyond its bound against one run is one alarm, however many nights it is looked at.
+    raised = {(name, look["gate"], look.get("against")) for name, look in looks if look.get("raw") == "failed"}
     return (
         f"Budget: {budget.false:g} false alarms a {budget.per}. Gates on change looked {len(looks)} times since "
-        f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {alarms}. Each look spends {budget.level:.2g}, "
-        "but where all outcomes are the same nothing; half of the budget is for what samples that are new every night "
+        f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {len(raised)}. Each look spends "
+        f"{budget.level:.2g}, but where all outcomes are the same nothing; half of the budget is for what samples that are new every night "
         f"say together, an alarm at {budget.alarm:.3g} to 1. Gates with constant bounds look outside of it."
     )
 

@@ -1,7 +1,7 @@
 """A budget of false alarms is shared out over every look that is due, and the page of all nights keeps its account."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,6 @@ from assay.flows.report.gates import (
     budget_of,
     detectable_in_words,
     judge_night,
-    write_budget,
 )
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra import masking
@@ -93,24 +92,27 @@ def test_a_budget_that_cannot_be_is_refused_with_its_line(tmp_path: Path, alarms
 
 
 def test_the_account_counts_looks_alarms_and_what_they_spent(tmp_path: Path) -> None:
-    store = Store(str(tmp_path / "store")).open()
-    write_budget(store, budget_of(load_project(written(tmp_path))))
+    budget = budget_of(load_project(written(tmp_path)))
+    assert budget is not None
     now = datetime.now(UTC)
     looked = {"gate": "g", "outcome": "passed", "raw": "passed", "level": 0.01, "n": 400, "detectable": 0.045}
-    nights = [[looked], [looked | {"raw": "failed"}, {"gate": "constant", "raw": "failed"}], [looked | {"level": 0.0}]]
+    failed = looked | {"raw": "failed", "against": "r0", "level": 0.005}
+    nights = [[looked], [failed], [failed, {"gate": "constant", "raw": "failed"}], [looked | {"level": 0.0}]]
     runs = [
         RunRecord(f"r{days}", "one", (now - timedelta(days=days)).isoformat(), 0, "h", 1, status="done", gates=gates)
-        for days, gates in zip((200, 20, 1), nights, strict=True)
+        for days, gates in zip((200, 20, 19, 1), nights, strict=True)
     ]
-    said = budget_in_words(store, runs)
+    assert budget_in_words(runs) == ""
+    runs[0].budget = asdict(budget)
+    said = budget_in_words(runs)
     assert "Budget: 1 false alarms a quarter" in said
-    assert "looked 2 times" in said
-    assert "spent 0.01 of it, and raised 1" in said
+    assert "looked 3 times" in said
+    assert "spent 0.01 of it, and raised 1" in said  # two nights in a row against the same run
     assert detectable_in_words(runs) == [
         "Gate g: passed; where it sees least, on 400 samples, a true loss of 0.045 shows in 8 of 10 nights."
     ]
-    write_budget(store, None)
-    assert budget_in_words(store, runs) == ""
+    runs[-1].budget = asdict(NO_BUDGET)
+    assert budget_in_words(runs) == ""
 
 
 def test_what_a_gate_sees_and_on_how_many_samples_are_of_one_finding() -> None:
