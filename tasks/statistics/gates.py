@@ -370,14 +370,14 @@ def _entry(result: GateResult) -> dict[str, Any]:
         "sentence": result.sentence,
         "matched": result.matched,
         "looked": dict(result.looked),
-        "finding": finding and {name: _plain_value(getattr(finding, name)) for name in _OF_FINDING},
+        "finding": finding and {name: plain_value(getattr(finding, name)) for name in _OF_FINDING},
     }
 
 
 _OF_FINDING = ["metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict"]
 
 
-def _plain_value(value: object) -> object:
+def plain_value(value: object) -> object:
     """The value, or None for a number that JSON cannot write."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from assay.flows.notifiers.webhook import Webhook, post
 from assay.flows.pipeline import ProjectFile
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import Lease
+from assay.tasks.statistics.between_runs import RunDifference
 
 SECRET = "wh-S3CRET-abcdef"
 Asking = Callable[..., tuple[int, str]]
@@ -73,6 +75,23 @@ def test_a_message_holds_the_sentence_the_worst_changes_and_the_link(
     signed = hmac.new(SECRET.encode(), headers["X-Assay-Timestamp"].encode() + b"." + body, hashlib.sha256)
     assert headers["X-Assay-Signature"] == f"sha256={signed.hexdigest()}"
     assert abs(time.time() - int(headers["X-Assay-Timestamp"])) < 60
+
+
+def test_a_change_whose_interval_has_no_end_is_told(
+    store: Store, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night(store, 0, accuracy=0.9)
+    night(store, 1, accuracy=0.7, status="gate failed")
+    endless = RunDifference(-0.2, -math.inf, math.inf, 1.0, 500, "one group")
+    worst_changes = telling.worst_changes
+    monkeypatch.setattr(
+        telling, "worst_changes", lambda *runs: [replace(each, difference=endless) for each in worst_changes(*runs)]
+    )
+    with hook() as server:
+        monkeypatch.setenv("HOOK_URL", server.url)
+        assert send_news(project, store, now=LATER) == ["Told by webhook: digits red"]
+    [accuracy, _] = bodies(server.got)[0]["nights"][0]["worst"]  # type: ignore[index]
+    assert (accuracy["change"]["low"], accuracy["change"]["high"]) == (None, None)
 
 
 def test_only_a_change_of_state_is_told_and_only_once(
