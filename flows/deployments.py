@@ -34,17 +34,18 @@ _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
 def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0) -> dict[str, object]:
     """One scheduled run of a pipeline: its settings are read anew, so that tonight's pipelines.yaml counts."""
     from assay.flows.configuration.loading import load_project
-    from assay.flows.running import record_refusal, run_inside_prefect
+    from assay.flows.running import record_refusal, run_pipeline
 
+    project = None
     try:
         refuse_other_parameters({"pipeline": pipeline, "config": config, "store": store, "seed": seed})
         try:
             project = load_project(config, pipeline=pipeline, store=store)
+            result = run_pipeline(project, project.pipeline(pipeline), seed=seed, in_flow=True)
         except AssayError as error:
-            if store is not None:
-                record_refusal(store, pipeline, seed, error)
+            if store is not None and not error.on_record:
+                record_refusal(store, pipeline, seed, error, project)
             raise
-        result = run_inside_prefect(project, project.pipeline(pipeline), seed=seed)
         if result.exit_code:
             raise RunError(f"Run {result.run} of {pipeline} ended with a failed gate: see {result.report}")
     except AssayError as error:

@@ -21,7 +21,7 @@ from assay.flows.nights.history import append_to_history, note_crashed_runs
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
-from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, judge_night, write_budget
+from assay.flows.report.gates import NO_BUDGET, Past, as_recorded, budget_of, judge_night
 from assay.flows.report.ledger import log_beginning, note_decided
 from assay.flows.report.records import sample_in_words
 from assay.flows.yaml_document import dotted
@@ -67,18 +67,20 @@ def run_pipeline(
     verify: int = 0,
     share: float = 1.0,
     stream: TextIO | None = None,
+    in_flow: bool = False,
 ) -> RunResult:
     """Run the pipeline and leave findings, report and record in the store; raises what made it end early.
 
     Of the partitions that a stage takes from earlier results, `verify` are computed again and compared. With a `share`
-    below 1, it is a run on a sample. Its lines go to the `stream`, standard error by default.
+    below 1, it is a run on a sample. Its lines go to the `stream`, standard error by default. `in_flow`: from a flow
+    that Prefect has started already (a schedule, a deployment).
     """
     began = time.perf_counter()
     prepare_environment()
     check_inputs(project, pipeline, ask=True)
     store = Store(project.store).open()
     note_crashed_runs(store)
-    server, missing = None if configured_api() else server_of_run(), set[str]()
+    server, missing = None if in_flow or configured_api() else server_of_run(), set[str]()
 
     @cache
     def prepare() -> None:
@@ -119,29 +121,11 @@ def run_pipeline(
             server.stop()
 
 
-@raises_no_secrets
-def run_inside_prefect(project: Project, pipeline: Pipeline, *, seed: int = 0) -> RunResult:
-    """As `run_pipeline`, from a flow that Prefect has started already (a schedule, a deployment)."""
-    began = time.perf_counter()
-    prepare_environment()
-    store = Store(project.store).open()
-    note_crashed_runs(store)
-    prepare = cache(lambda: prepare_workers(project.compute, libraries_of(pipeline)))
-    try:
-        check_inputs(project, pipeline, ask=True)
-        expected = forecast_for_record(project, pipeline, seed, on_missing=lambda _: prepare())
-    except AssayError as error:
-        record_refusal(project.store, pipeline.name, seed, error, project)
-        raise
-    with signals_as_errors(), _open_run(project, pipeline, store, expected, seed, began=began) as run:
-        return perform(run, project, pipeline)
-
-
-def record_refusal(place: str, pipeline: str, seed: int, error: AssayError, project: Project | None = None) -> None:
+def record_refusal(place: str, pipeline: str, seed: int, error: AssayError, project: Project | None) -> None:
     """Put a night on record that was refused before it began, and why: nobody sits before it, as before `assay run`."""
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
-    record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid(), worst=str(error))
-    record.status, record.failures = "refused" if error.exit_code == 2 else "broken", [str(error)]
+    record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid())
+    _note_end(record, error)
     with suppress(AssayError, OSError):  # why it was refused matters more than a store that takes no word of it
         store = Store(place).open()
         store.save_run(record)
@@ -210,7 +194,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
     began = time.perf_counter()
     log_beginning(run.store, run.record)
-    budget = budget_of(project)
+    budget = budget_of(project) or NO_BUDGET
     of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
     run.progress.notice(" · ".join([pipeline.name, f"run {run.id}", f"seed {run.seed}", *of_sample, str(run.slots())]))
     if origin := project.origin(pipeline.name):
@@ -222,9 +206,8 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     report_reuse(run)
     findings = _named_findings(run, audited, of_this_run)
     run.record.outcomes = list(outcomes_in(pipeline.kinds, audited.ground))
-    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget or NO_BUDGET)
-    run.record.gates, run.record.budget = as_recorded(gates), asdict(budget or NO_BUDGET)
-    write_budget(run.store, budget)
+    gates = judge_night(pipeline.gates, findings, Past(run.store, run.record), budget)
+    run.record.gates, run.record.budget = as_recorded(gates), asdict(budget)
     note_decided(run.store, run.record)
     code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
@@ -235,8 +218,8 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     verdicts, report = write_report(run, audited, findings, gates, status, forecast_part(run.record))
     run.record.status = status
     run.record.verdicts, run.record.report = [verdict.text for verdict in verdicts], report
-    worst, outcomes = worst_of(verdicts, status), [gate.outcome for gate in gates]
-    run.record.worst = next(iter(run.record.failures), "" if worst is None else worst.text)
+    run.record.worst = worst_of(verdicts, status, run.record.failures)
+    outcomes = [gate.outcome for gate in gates]
     run.record.judged = {outcome: outcomes.count(outcome) for outcome in get_args(Outcome)}
     run.save()
     write_index(run.store)  # of this night it tells what its record says, judged gates among it
@@ -253,11 +236,16 @@ def _recorded(record: RunRecord) -> Iterator[None]:
     try:
         yield
     except AssayError as error:
-        record.status = "refused" if error.exit_code == 2 else "broken"
-        if not any(str(error) in failure for failure in record.failures):
-            record.failures.append(str(error))
-            record.worst = str(error)  # whatever its report says: nothing came of it
+        _note_end(record, error)
         raise
+
+
+def _note_end(record: RunRecord, error: AssayError) -> None:
+    record.status = "refused" if error.exit_code == 2 else "broken"
+    if not any(str(error) in failure for failure in record.failures):
+        record.failures.append(str(error))
+        record.worst = str(error)  # whatever its report says: nothing came of it
+    error.on_record = True
 
 
 def run_before(store: Store, record: RunRecord) -> str | None:

@@ -83,6 +83,8 @@ class AssayError(Exception):
     """
 
     exit_code = 3
+    on_record = False
+    """Whether the record of a run says it."""
 
     def __init__(self, *words: object) -> None:
         super().__init__(*(_bounded(mask(word)) if isinstance(word, str) else word for word in words))

@@ -136,8 +136,9 @@ def budget_in_words(runs: Sequence[RunRecord]) -> str:
     return (
         f"Budget: {budget.false:g} false alarms a {budget.per}. Gates on change looked {len(looks)} times since "
         f"{since:%Y-%m-%d}, which spent {spent:.2g} of it, and raised {len(raised)}. Each look spends "
-        f"{budget.level:.2g}, but where all outcomes are the same nothing; half of the budget is for what samples that are new every night "
-        f"say together, an alarm at {budget.alarm:.3g} to 1. Gates with constant bounds look outside of it."
+        f"{budget.level:.2g}, but where all outcomes are the same nothing; half of the budget is for what samples that "
+        f"are new every night say together, an alarm at {budget.alarm:.3g} to 1. Gates with constant bounds look "
+        "outside of it."
     )
 
 

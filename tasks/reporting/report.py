@@ -95,16 +95,16 @@ def sliced(name: str, *pieces: str) -> str:
     return f"{name} ({about})" if about else name
 
 
-def worst_of(verdicts: Sequence[Verdict], status: str) -> Verdict | None:
-    """The line that says most of a run whose other lines nobody will read: why a gate failed, else the first bad one,
-    else the first.
+def worst_of(verdicts: Sequence[Verdict], status: str, failures: Sequence[str] = ()) -> str:
+    """The line that says most of a run whose other lines nobody will read: what broke, else why a gate failed, else the
+    first bad one, else the first.
 
     >>> lines = [Verdict("all is well", "good"), Verdict("a red flag", "bad"), Verdict("1 of 2 gates passed", "bad")]
-    >>> worst_of(lines, "done").text, worst_of(lines, "gate failed").text, worst_of(lines[:1], "done").text
-    ('a red flag', '1 of 2 gates passed', 'all is well')
+    >>> worst_of(lines, "done"), worst_of(lines, "gate failed"), worst_of(lines[:1], "broken", ["no disk", "no GPU"])
+    ('a red flag', '1 of 2 gates passed', 'no disk')
     """
-    bad = [line for line in verdicts if line.tone == "bad"]
-    return bad[-1 if status == "gate failed" else 0] if bad else next(iter(verdicts), None)
+    bad = [line.text for line in verdicts if line.tone == "bad"]
+    return next(iter([*failures, *bad[-1 if status == "gate failed" else 0 :], *(line.text for line in verdicts)]), "")
 
 
 def red_flags(findings: FindingIndex) -> tuple[str, ...]:
@@ -236,12 +236,11 @@ class RunEntry(Settings):
 
 def entry_of(report: Report, link: str) -> RunEntry:
     """The line that a report adds to the index."""
-    worst = worst_of(report.verdicts, report.status)
     same = ("run", "pipeline", "started", "seconds", "status", "sample")
     return RunEntry(
         **{name: getattr(report, name) for name in same},
         link=link,
-        verdict="" if worst is None else worst.text,
+        verdict=worst_of(report.verdicts, report.status, report.failures),
         flags=red_flags(FindingIndex(report.findings)),
         changes=tuple(Moved(text=line.text, gain=line.gain) for line in (report.head.changes if report.head else ())),
         headlines=tuple(report.followed),
