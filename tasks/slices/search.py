@@ -68,6 +68,7 @@ MANY = 12
 """Numbers of more values than that are cut into quarters."""
 TOO_MANY = 100
 """Words of more values than that are no slices: nearly every sample would be one."""
+_NOTHING = 1e-18
 
 
 def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
@@ -227,22 +228,26 @@ def _lower_p(hits: Integers, members: Bools, others: Bools, codes: Integers) -> 
 
 
 def _shortfall(hits: Integers, members: Bools, others: Bools, codes: Integers) -> tuple[float, float]:
-    """How far the slice lies below the others, in standard errors over groups; and its degrees of freedom."""
+    """How far the slice lies below the others, in standard errors over groups; and its degrees of freedom.
+
+    A side whose groups are all alike, or of a single group, shows no spread: each group is then one draw of all.
+    """
     if not members.any() or not others.any():
         return 0.0, 1.0
-    strayed, variances, freedoms = np.zeros(int(codes.max()) + 1), [], []
+    strayed, variances, freedoms, unseen = np.zeros(int(codes.max()) + 1), [], [], 0.0
+    share = float(hits[members | others].mean())
     for side, sign in ((others, 1.0), (members, -1.0)):
         sizes = np.bincount(codes[side], minlength=len(strayed))
         apart = np.bincount(codes[side], hits[side] - hits[side].mean(), minlength=len(strayed)).astype(np.float64)
         parts = from_the_others(apart, sizes)
         strayed += sign * parts
-        variances.append(float(parts @ parts))
+        hidden = 0.0 if parts @ parts > _NOTHING else share * (1 - share) / kish(sizes)
+        unseen += hidden
+        variances.append(float(parts @ parts) + hidden)
         freedoms.append(max(kish(sizes) - 1, 1.0))
     total = sum(variances)
     freedom = total**2 / sum(v**2 / f for v, f in zip(variances, freedoms, strict=True)) if total else min(freedoms)
-    both = members | others
-    share, n = float(hits[both].mean()), (int(members.sum()), int(others.sum()))
-    spread = math.sqrt(float(strayed @ strayed)) or math.sqrt(share * (1 - share) * (1 / n[0] + 1 / n[1]))
+    spread = math.sqrt(float(strayed @ strayed) + unseen)
     apart_by = float(hits[others].mean() - hits[members].mean())
     return (apart_by / spread if spread else 0.0), freedom
 
@@ -298,7 +303,7 @@ def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significa
     return findings
 
 
-@stage(version=3, title="slices", draws=True)
+@stage(version=4, title="slices", draws=True)
 def measure_slices(
     samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
 ) -> Artifact[Findings]:
