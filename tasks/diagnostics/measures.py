@@ -18,6 +18,7 @@ from assay.data.schemas import CoOccurrence, LayerPoints
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN, Truth
 from assay.tasks.diagnostics.maps import Features
 from assay.tasks.diagnostics.settings import Diagnostics
+from assay.tasks.statistics.clusters import mean_within
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.images.model import THRESHOLD
@@ -137,9 +138,6 @@ def _named(rows: pa.Table, side: str, classes: int) -> npt.NDArray[np.bool_]:
     return np.asarray(np.asarray(flat, np.float64).reshape(rows.num_rows, classes) >= THRESHOLD)
 
 
-_Z = 1.959963984540054  # of a 95 % interval
-
-
 def layer_points(
     features: pa.Table,
     truths: Mapping[str, Mapping[str, Truth]],
@@ -185,7 +183,7 @@ def agreement_findings(points: pa.Table, subject: str, *, several: bool) -> list
     """`diagnostics.knn_agreement` of each layer: the share of samples whose nearest training samples bear their class.
 
     The group is `train`, `clean`, or an attack with its ε. Of several labels it is the mean share of labels, with the
-    normal interval of a mean; else Wilson's.
+    interval of a mean by Student's t; else Wilson's.
     """
     scores: dict[tuple[str, str], list[float]] = {}
     for row in points.select(["layer", "shown", "eps", "agrees"]).to_pylist():
@@ -247,8 +245,5 @@ def _agreement(layer: str, group: str, values: list[float], subject: str, severa
     metric = "diagnostics.knn_agreement"
     if not several or not values:
         return share(metric, int(sum(values)), len(values), of=layer, group=group, subject=subject)
-    scores: npt.NDArray[np.float64] = np.array(values)
-    mean = float(scores.mean())
-    half = _Z * float(scores.std(ddof=1)) / len(scores) ** 0.5 if len(scores) > 1 else 1.0
-    low, high = max(0.0, mean - half), min(1.0, mean + half)
-    return Finding(metric, layer, group, subject, mean, low, high, len(scores), unit="share")
+    about = Finding(metric, layer, group, subject, n=len(values), unit="share")
+    return about.estimated(mean_within(np.array(values)))

@@ -118,7 +118,7 @@ def look_inside(
     return write_table(collect(parts, None), into=DiagnosticImages)
 
 
-@stage(version=1, title="embed layers", draws=True, gpu=True)
+@stage(version=2, title="embed layers", draws=True, gpu=True)
 def embed_layers(
     training: Artifact[Samples],
     chosen: Artifact[Samples],

@@ -28,9 +28,9 @@ from assay.tasks.statistics.clusters import (
     Integers,
     codes_of,
     doubled_midranks,
-    effective_size,
     from_the_others,
     kish,
+    mean_within,
     sums_by_cluster,
 )
 from assay.tasks.statistics.findings import Finding
@@ -280,18 +280,16 @@ def pair_rows(columns: Columns, subject: str, clusters: Integers) -> Iterator[di
         group = np.minimum((x * _GROUPS).astype(np.int64), _GROUPS - 1)
         for tenth in np.unique(group):
             of_tenth = group == tenth
-            counted = effective_size(y[of_tenth], clusters[both][of_tenth]).counted()
-            half = 1.96 * float(y[of_tenth].std()) / np.sqrt(counted) if counted else 1.0
-            mean = float(y[of_tenth].mean())
+            mean = mean_within(y[of_tenth], groups=clusters[both][of_tenth])
             yield {
                 "subject": subject,
                 "first": first,
                 "second": second,
                 "n": int(of_tenth.sum()),
                 "x": float(x[of_tenth].mean()),
-                "y": mean,
-                "low": max(0.0, mean - half),
-                "high": min(1.0, mean + half),
+                "y": mean.value,
+                "low": mean.low,
+                "high": mean.high,
             }
 
 

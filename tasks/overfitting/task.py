@@ -215,7 +215,7 @@ def shift_windows(
     return shifted
 
 
-@stage(version=2, title="tests by shifted windows")
+@stage(version=3, title="tests by shifted windows")
 def measure_windows(
     shifted: dict[str, list[Artifact[ShiftedWindows]]],
     name: str,

@@ -29,8 +29,9 @@ from assay.tasks.overfitting.independence import (
 )
 from assay.tasks.overfitting.settings import Bound, Generator
 from assay.tasks.overfitting.translations import Lattice, Look, Shifted, Whole, offsets_by_distance, shift, span
+from assay.tasks.statistics.clusters import mean_within
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share, unvaried
+from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import drawn
 from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.images.model import ImageModel
@@ -171,7 +172,6 @@ def _table(ids: pa.ChunkedArray, gold: list[int], lattice: Lattice, shifted: Map
 
 
 _WAYS_OUT = {"fresh": "`fresh`", "training": "the training samples (`training: false`)"}
-_Z = 1.96  # of the normal 95 % interval around a mean over samples
 
 
 @dataclass(frozen=True)
@@ -336,13 +336,7 @@ def _mean(
     verdict: str = "",
     unit: str = "",
 ) -> Finding:
-    """A mean over samples of values from 0 to `most` with its normal interval, which takes a sample's shifts for the
-    one thing that they are; where all samples say the same, with that of `unvaried`."""
-    n, mean = len(values), float(values.mean()) if len(values) else None
-    low, high = None, None
-    if mean is not None and np.ptp(values):
-        half = _Z * float(values.std(ddof=1)) / n**0.5
-        low, high = max(0.0, mean - half), min(most, mean + half)
-    elif mean is not None:
-        low, high = (most * (1 + end) / 2 for end in unvaried(2 * mean / most - 1, n))
-    return Finding(metric, of, group, subject, mean, low, high, n, verdict=verdict, unit=unit)
+    """A mean over samples of values from 0 to `most` with its interval, which takes a sample's shifts for the one thing
+    that they are."""
+    about = Finding(metric, of, group, subject, n=len(values), unit=unit)
+    return about.estimated(mean_within(values, most), verdict=verdict) if len(values) else about

@@ -7,6 +7,7 @@ vary, not the samples, and shares count as many samples as would be as uncertain
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share, wilson_of
+from assay.tasks.statistics.proportions import share, unvaried, wilson_of
+from assay.tasks.statistics.resampling import Interval
 
 Integers = npt.NDArray[np.int64]
 
 _SPREAD = 4
+_NOTHING = 1e-12
 _EXACT = 2**52  # sums of whole numbers below it are exact as floats too
 
 
@@ -67,6 +70,41 @@ def from_the_others(sums: npt.NDArray[np.floating[Any]], sizes: Integers) -> npt
     """
     groups, whole = max(1, int(np.count_nonzero(sizes))), int(sizes.sum())
     return np.asarray(sums * (1 - 1 / groups) ** 0.5 / np.maximum(whole - sizes, 1), dtype=np.float64)
+
+
+def half_width(distances: npt.NDArray[np.float64], groups: Integers | None = None) -> float:
+    """Half the 95 % interval of a mean by group, of the samples' distances from it: Student's t; NaN where fewer than
+    two groups are there.
+
+    >>> round(half_width(np.array([-1.0, 0.0, 1.0])), 2), half_width(np.array([0.0]))
+    (2.48, nan)
+    """
+    from scipy.special import stdtrit
+
+    codes = np.arange(len(distances)) if groups is None else codes_of(groups)
+    sizes = np.bincount(codes).astype(np.int64)
+    if len(sizes) < 2:
+        return math.nan
+    strayed = from_the_others(np.bincount(codes, distances).astype(np.float64), sizes)
+    return -float(stdtrit(max(kish(sizes) - 1, 1.0), 0.025)) * math.sqrt(float(strayed @ strayed))
+
+
+def mean_within(values: npt.NDArray[np.float64], most: float = 1.0, groups: Integers | None = None) -> Interval:
+    """The mean of values from 0 to `most`, and its 95 % interval by group, Student's t; where all are alike, or of one
+    group, that of `unvaried`.
+
+    >>> [round(end, 2) for end in mean_within(np.array([0.2, 0.4, 0.6, 0.4]))]
+    [0.4, 0.14, 0.66]
+    >>> [round(end, 2) for end in mean_within(np.ones(100))]
+    [1.0, 0.96, 1.0]
+    """
+    mean = float(values.mean())
+    half = half_width(values - mean, groups)
+    if half > _NOTHING * most:
+        return Interval(mean, max(0.0, mean - half), min(most, mean + half))
+    counted = len(values) if groups is None else kish(np.bincount(codes_of(groups)))
+    low, high = unvaried(min(mean / most, 1.0), counted, least=0.0)
+    return Interval(mean, most * low, most * high)
 
 
 def codes_of(keys: npt.ArrayLike) -> Integers:

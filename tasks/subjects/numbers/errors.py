@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.between_runs import Sampled
-from assay.tasks.statistics.clusters import codes_of, doubled_midranks, from_the_others, kish, share_by
+from assay.tasks.statistics.clusters import doubled_midranks, half_width, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED, not_shown
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, group_trend, pattern_totals, permuted_trend
@@ -100,19 +100,6 @@ def ratio_interval(above: Floats, below: Floats, groups: npt.NDArray[np.int64] |
         return Interval(value, math.nan, math.nan)
     half = half_width(above - value * below, groups) * len(above) / whole / value
     return Interval(value, value * math.exp(-half), value * math.exp(half))
-
-
-def half_width(distances: Floats, groups: npt.NDArray[np.int64] | None) -> float:
-    """Half the 95 % interval of a mean by group, of the samples' distances from it: Student's t; NaN where fewer than
-    two groups are there."""
-    from scipy.special import stdtrit
-
-    codes = np.arange(len(distances)) if groups is None else codes_of(groups)
-    sizes = np.bincount(codes).astype(np.int64)
-    if len(sizes) < 2:
-        return math.nan
-    strayed = from_the_others(np.bincount(codes, distances).astype(np.float64), sizes)
-    return -float(stdtrit(max(kish(sizes) - 1, 1.0), 0.025)) * math.sqrt(float(strayed @ strayed))
 
 
 def error_findings(about: Finding, predicted: Predicted, promised: float | None) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from assay.data.schemas import Attacked
 from assay.tasks.diagnostics.inspection import Truth, draw_images, draw_samples, truths_of
-from assay.tasks.diagnostics.measures import agreement, co_occurrence, count_answers, embed
+from assay.tasks.diagnostics.measures import agreement, agreement_findings, co_occurrence, count_answers, embed
 
 
 @given(seed=st.integers(0, 10_000), neighbours=st.sampled_from([1, 3, 5]))
@@ -43,6 +43,14 @@ def test_of_several_labels_the_share_that_the_vote_gets_right_counts():
     asked = np.array([[1, 1, 0], [1, 0, -1]])
     found = agreement(line, labels, np.array([[0.0], [0.0]], np.float32), asked, 3)
     assert found.tolist() == [pytest.approx(1 / 3), 1.0]  # votes: yes 2 of 3, no, and yes by one half
+
+
+def test_of_several_labels_few_samples_that_agree_alike_are_no_certainty():
+    rows = [{"layer": "conv", "shown": "clean", "eps": 0.0, "agrees": 0.5} for _ in range(5)]
+    (share,) = agreement_findings(pa.Table.from_pylist(rows), "net", several=True)
+    assert share.value == 0.5
+    assert share.low < 0.25
+    assert share.high > 0.75
 
 
 def test_an_embedding_keeps_groups_together_and_is_the_same_for_the_same_seed():
