@@ -195,6 +195,12 @@ def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
     return constant is not None and finding.low is not None and finding.low <= (constant.value or 0.0)
 
 
+def is_worse(findings: FindingIndex, finding: Finding) -> bool:
+    """Whether one constant answer is shown to get more, by the run's own test and its interval."""
+    gain, test = (findings.get(f"subject.above_constant{part}", *finding.about) for part in ("", "_p"))
+    return bool(gain and test and (gain.high or 0.0) < 0 and test.verdict == "worse")
+
+
 def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark | None:
     """A cell of the scorecard: the number, its interval and n; underlined where one constant answer gets as much."""
     if finding is None:

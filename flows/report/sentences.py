@@ -18,6 +18,7 @@ from assay.flows.report.scorecard import (
     eps_text,
     hardest,
     is_beaten,
+    is_worse,
     overfitted,
     subjects_of,
     worst_class,
@@ -93,14 +94,19 @@ def bases_of(findings: FindingIndex) -> list[str]:
 
 
 def _beaten(findings: FindingIndex, _: str) -> Lines:
-    """Subjects that are not shown to be better than one constant answer."""
-    rights = {name: answer for name in subjects_of(findings) if (answer := clean(findings, name)) is not None}
-    shares = (each for each in rights.items() if each[1].metric not in SCORES)
-    beaten = {name: answer for name, answer in shares if is_beaten(findings, answer)}
-    if beaten:
+    """Subjects that are shown to be worse than one constant answer, or not shown to be better."""
+    by_outcome: dict[str, dict[str, Finding]] = {"right less often": {}, "not shown to be right more often": {}}
+    for name in subjects_of(findings):
+        answer = clean(findings, name)
+        if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
+            outcome = "right less often" if is_worse(findings, answer) else "not shown to be right more often"
+            by_outcome[outcome][name] = answer
+    for outcome, beaten in by_outcome.items():
+        if not beaten:
+            continue
         names, first = list(beaten), next(iter(beaten.values()))
         are, right = ("are", "") if len(names) > 1 else ("is", f" ({_share(first)})")
-        text = f"{listed(names)} {are} not shown to be right more often{right} than one constant answer"
+        text = f"{listed(names)} {are} {outcome}{right} than one constant answer"
         constant = constant_of(findings, first)
         alone = percent(constant.value if constant else None, 0)
         yield f"{text}, which gets {alone}.", "neutral" if all("+" in name for name in names) else "bad"

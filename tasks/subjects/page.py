@@ -64,8 +64,9 @@ def _lessons(findings: FindingIndex) -> list[str]:
 
 
 def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
-    """A sentence on the subjects that are not shown to be right oftener than one constant answer, if there are any."""
-    constant, unsure = _degenerate(findings), []
+    """A sentence on the subjects that are shown to be right less often than one constant answer, and one on those that
+    are not shown to be right oftener, if there are any."""
+    constant, beaten, unsure = _degenerate(findings), list[str](), list[str]()
     for above in measured(findings.select("subject.above_constant", of=CLEAN)):
         if above.subject in constant:
             continue
@@ -74,12 +75,13 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
         if (above.low or 0.0) > 0 and (test is None or test.verdict == "better"):
             continue
         shares = [percent(getattr(finding, "value", None), 0) for finding in (share, always)]
-        unsure.append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
-    if not unsure:
-        return []
+        worse = test is not None and test.verdict == "worse" and (above.high or 0.0) < 0
+        (beaten if worse else unsure).append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
+    outcomes = {"Right less often": beaten, "Not shown to be right more often": unsure}
     return [
-        "Not shown to be right more often than one constant answer, which would withstand everything: "
-        f"{first_few(unsure)}."
+        f"{outcome} than one constant answer, which would withstand everything: {first_few(names)}."
+        for outcome, names in outcomes.items()
+        if names
     ]
 
 

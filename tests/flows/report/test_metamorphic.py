@@ -132,3 +132,9 @@ def test_a_subject_that_gives_one_answer_comes_first():
     lines = said(GOLD, LABEL, np.zeros_like(GOLD), SCORE, TIES)
     assert lines[0].startswith("net is not shown to be right more often")
     assert "not shown to be right" not in " ".join(USUAL)
+
+
+def test_a_subject_that_is_worse_than_one_answer_is_said_to_be():
+    lines = said(GOLD, LABEL, np.where(RNG.random(N) < 0.9, 1 - GOLD, GOLD), SCORE, TIES)
+    assert lines[0].startswith("net is right less often (")
+    assert "not shown to be right" not in " ".join(lines)

@@ -67,6 +67,10 @@ def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     assert (part.verdict, part.judged) == ("bad", "red flag")
 
 
+def test_a_subject_that_is_worse_than_one_answer_is_said_to_be() -> None:
+    assert page(findings("wrong", [1] * 6 + [0] * 4), {}).sentence.startswith("Right less often than one constant")
+
+
 def test_recall_is_drawn_by_class_and_subject() -> None:
     (plot,) = page([*GOOD, *CONSTANT], {}).blocks
     assert isinstance(plot, LinePlot)
