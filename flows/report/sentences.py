@@ -4,6 +4,7 @@ page, the terminal, the index of nights and messages all say these.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from assay.flows.audits.table import AnyKind
@@ -95,15 +96,13 @@ def bases_of(findings: FindingIndex) -> list[str]:
 
 def _beaten(findings: FindingIndex, _: str) -> Lines:
     """Subjects that are shown to be worse than one constant answer, or not shown to be better."""
-    by_outcome: dict[str, dict[str, Finding]] = {"right less often": {}, "not shown to be right more often": {}}
+    by_outcome = defaultdict[str, dict[str, Finding]](dict)
     for name in subjects_of(findings):
         answer = clean(findings, name)
         if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
             outcome = "right less often" if is_worse(findings, answer) else "not shown to be right more often"
             by_outcome[outcome][name] = answer
-    for outcome, beaten in by_outcome.items():
-        if not beaten:
-            continue
+    for outcome, beaten in sorted(by_outcome.items(), reverse=True):
         names, first = list(beaten), next(iter(beaten.values()))
         are, right = ("are", "") if len(names) > 1 else ("is", f" ({_share(first)})")
         text = f"{listed(names)} {are} {outcome}{right} than one constant answer"

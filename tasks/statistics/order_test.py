@@ -26,7 +26,7 @@ import numpy.typing as npt
 from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, from_the_others, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.proportions import wilson_of
+from assay.tasks.statistics.proportions import unvaried, wilson_of
 from assay.tasks.statistics.resampling import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +41,7 @@ _CELLS = 1 << 20
 _CACHED = 1 << 16
 """Numbers of a block of permutations: what is made of them stays in a processor's cache."""
 _POWER = 0.8
+_NOTHING = 1e-12
 
 
 class PatternTotals(NamedTuple):
@@ -178,8 +179,10 @@ class AreaSums:
 
     @property
     def groups(self) -> float:
-        """As many groups of equal size as count."""
-        return kish(self.right + self.wrong)
+        """As many groups of equal size as count; where fewer than ten have right (or wrong) labels, only these: hardly
+        more is known of how such labels vary."""
+        count = kish(self.right + self.wrong)
+        return min(count, self.pairs) if self.pairs < FEWEST_CLUSTERS else count
 
     @property
     def pairs(self) -> int:
@@ -314,14 +317,14 @@ def area_interval(*areas: AreaSums, level: float = 0.95) -> Interval:
     variance = math.fsum(strayed * strayed) + sum(area.unseen for area in areas) / len(areas) ** 2
     if variance <= 1e-18 or not 0 < value < 1:
         return Interval(value, *wilson_of(value * pairs, pairs, level))
-    groups = kish(np.max([area.right + area.wrong for area in areas], axis=0))
     middle = math.log(value / (1 - value))
-    half = _critical(groups, level) * math.sqrt(variance) / (value * (1 - value))
+    half = _critical(max(area.groups for area in areas), level) * math.sqrt(variance) / (value * (1 - value))
     return Interval(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 
 def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> Interval:
-    """The first area less the second, paired: what both share of one sample or group cancels (DeLong 1988).
+    """The first area less the second, paired: what both share of one sample or group cancels (DeLong 1988). Right (or
+    wrong) labels of a single group say nothing of others; a difference that no sample moves has that of `unvaried`.
 
     >>> better, worse = (area_sums(scores, [1, 1, 0, 0] * 5, range(20)) for scores in ([4, 3, 2, 1] * 5, [1] * 20))
     >>> area_difference(better, worse).value
@@ -329,8 +332,12 @@ def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> I
     """
     if len(first.right) != len(second.right):
         raise ValueError("areas are compared over the same groups: give both the same number of groups")
-    apart, value = first.influence - second.influence, first.value - second.value
+    apart, value, pairs = first.influence - second.influence, first.value - second.value, min(first.pairs, second.pairs)
+    if pairs < 2:
+        return Interval(value, -1.0, 1.0)
     half = _critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
+    if value and half < _NOTHING:
+        return Interval(value, *unvaried(value, pairs))
     return Interval(value, max(-1.0, value - half), min(1.0, value + half))
 
 

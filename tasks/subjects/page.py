@@ -4,6 +4,7 @@ D1…DN.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -66,7 +67,7 @@ def _lessons(findings: FindingIndex) -> list[str]:
 def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
     """A sentence on the subjects that are shown to be right less often than one constant answer, and one on those that
     are not shown to be right oftener, if there are any."""
-    constant, beaten, unsure = _degenerate(findings), list[str](), list[str]()
+    constant, outcomes = _degenerate(findings), defaultdict[str, list[str]](list)
     for above in measured(findings.select("subject.above_constant", of=CLEAN)):
         if above.subject in constant:
             continue
@@ -76,13 +77,10 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
             continue
         shares = [percent(getattr(finding, "value", None), 0) for finding in (share, always)]
         worse = test is not None and test.verdict == "worse" and (above.high or 0.0) < 0
-        (beaten if worse else unsure).append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
-    outcomes = {"Right less often": beaten, "Not shown to be right more often": unsure}
-    return [
-        f"{outcome} than one constant answer, which would withstand everything: {first_few(names)}."
-        for outcome, names in outcomes.items()
-        if names
-    ]
+        outcome = "Right less often" if worse else "Not shown to be right more often"
+        outcomes[outcome].append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
+    than = "than one constant answer, which would withstand everything"
+    return [f"{outcome} {than}: {first_few(names)}." for outcome, names in sorted(outcomes.items(), reverse=True)]
 
 
 def _degenerate(findings: FindingIndex) -> dict[str, str]:

@@ -26,9 +26,10 @@ from assay.tasks.statistics.clusters import Integers, effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
 from assay.tasks.statistics.paired import mean_difference
 from assay.tasks.statistics.proportions import Judge, corrected_share, share
+from assay.tasks.statistics.resampling import RESAMPLES
 from assay.tasks.subjects.holding_out import rows_with_ids
 from assay.tasks.subjects.texts.rows import texts_of
-from assay.tasks.trust.measures import RESAMPLES, difference_findings, measure_findings
+from assay.tasks.trust.measures import difference_findings, measure_findings
 from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.settings import SPREAD
 

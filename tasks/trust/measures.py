@@ -14,9 +14,8 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import codes_of, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import compared_shares
-from assay.tasks.statistics.resampling import Interval, bca_interval, expanded, pooled
+from assay.tasks.statistics.resampling import RESAMPLES, Interval, bca_interval, expanded, pooled
 
-RESAMPLES = 2000
 Counts = npt.NDArray[np.float64]  # [..., 4]: tp, fp, fn, tn
 
 
@@ -110,9 +109,7 @@ def _widened(
     sums = np.stack([np.bincount(codes, kind) for kind in cells.T], axis=1)
     if len(sums) < 2:
         return 0.0, 1.0
-    grouped = bca_interval(
-        lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)), RESAMPLES
-    )
+    grouped = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)))
     return float(np.fmin(alone[0], grouped.low)), float(np.fmax(alone[1], grouped.high))
 
 

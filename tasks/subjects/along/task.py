@@ -46,7 +46,7 @@ class Followed(NamedTuple):
     answers: Artifact[OrderedAnswers]
 
 
-@stage(version=3, title="along", draws=True)
+@stage(version=4, title="along", draws=True)
 def follow_subject(
     curated: Artifact[CuratedSets],
     intervals: Artifact[Intervals],

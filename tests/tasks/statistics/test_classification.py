@@ -186,6 +186,9 @@ def test_entropy_of_one_answer_is_zero_with_an_interval() -> None:
 
 def test_entropy_is_log2_of_the_classes_said_equally_often() -> None:
     assert prediction_entropy(np.tile(np.arange(8), 5), 8).value == pytest.approx(3.0)
+    even = prediction_entropy(np.tile(np.arange(2), 5), 2)
+    assert (even.value, even.high) == (1.0, 1.0)
+    assert even.low == pytest.approx(0.723, abs=1e-3)  # of ten answers, not certainly even of all
     assert prediction_entropy(np.array([[1, 0], [0, 0]], bool), 2).value == pytest.approx(0.5)
 
 
