@@ -261,10 +261,7 @@ def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: in
     counts, times = label_counts(np.column_stack(labels), classes), labelled.times
     n = int(times[several_labels(counts)].sum())
     alpha = alpha_interval(counts, np.random.default_rng(_SEED), times=times, groups=labelled.groups)
-    if alpha is None:
-        return Finding("annotators.alpha", of=of, n=n, verdict="not measured", unit="α")
-    low, high = (None if np.isnan(end) else float(end) for end in (alpha.low, alpha.high))
-    return Finding("annotators.alpha", of=of, value=alpha.value, low=low, high=high, n=n, unit="α")
+    return Finding("annotators.alpha", of=of, n=n, unit="α").estimated(alpha)
 
 
 @stage(version=5, title="annotators")

@@ -245,5 +245,4 @@ def _agreement(layer: str, group: str, values: list[float], subject: str, severa
     metric = "diagnostics.knn_agreement"
     if not several or not values:
         return share(metric, int(sum(values)), len(values), of=layer, group=group, subject=subject)
-    about = Finding(metric, layer, group, subject, n=len(values), unit="share")
-    return about.estimated(mean_within(np.array(values)))
+    return Finding(metric, layer, group, subject, n=len(values), unit="share").estimated(mean_within(np.array(values)))

@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import codes_of, effective_size, sums_by_cluster
+from assay.tasks.statistics.clusters import codes_of, effective_size, half_width, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
-from assay.tasks.statistics.resampling import LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
+from assay.tasks.statistics.resampling import FEWEST, LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
 
 _EXACT = 50  # pairs up to which Wilcoxon's test counts all signs
 _DISCORDANT = 25  # clusters that differ, from which Student's t is good enough
@@ -290,13 +290,17 @@ def mean_difference(
     generator: np.random.Generator,
     resamples: int = 10_000,
 ) -> Difference:
-    """The mean of first − second with its bootstrap interval, by cluster where there are some; where all differ alike,
-    the interval of `unvaried`."""
-    if clusters is None:
-        difference = bootstrap_difference(first, second, generator, resamples)
-    else:
+    """The mean of first − second, values in [−1, 1], with its bootstrap interval, by cluster where there are some; of
+    few pairs with Student's, for their bootstrap is too narrow; where all differ alike, that of `unvaried`."""
+    apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    if clusters is not None:
         difference = mean_difference_by_cluster(first, second, clusters, generator)
-    if difference.low < difference.high:
+    elif 1 < len(apart) < FEWEST:
+        mean, half = float(apart.mean()), half_width(apart - apart.mean())
+        difference = Difference(mean, max(-1.0, mean - half), min(1.0, mean + half), len(apart), LEVEL)
+    else:
+        difference = bootstrap_difference(first, second, generator, resamples)
+    if np.ptp(apart) and difference.low < difference.high:
         return difference
     units = difference.n if clusters is None else len(np.unique(clusters))
     low, high = unvaried(difference.value, units)

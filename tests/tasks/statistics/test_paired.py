@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
-from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, mean_difference, share_difference, wilcoxon
 
 
 def systems(both: int, first: int, second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
@@ -140,3 +140,14 @@ def test_wilcoxon_leaves_pairs_without_a_difference_out_and_does_not_mind_who_is
     first, second = np.array([1.0, 2, 2, 3, 5, 8, 8]), np.array([1.0, 3, 1, 5, 1, 9, 2])
     assert wilcoxon(first, second) == wilcoxon(second, first) == wilcoxon(first[1:], second[1:])
     assert wilcoxon(first, first) == wilcoxon([], []) == 1.0
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_a_mean_of_few_pairs_is_covered(n):
+    """Precisions of n explanations, two thirds on average: .91 to .95 of 600 draws (.48, .75, .87 and .91 by the
+    percentiles of resamples)."""
+    rng, held = np.random.default_rng(3), []
+    for seed in range(200):
+        mean = mean_difference(rng.beta(2, 1, n), np.zeros(n), None, np.random.default_rng(seed), 500)
+        held.append(mean.low <= 2 / 3 <= mean.high)
+    assert np.mean(held) >= 0.88
