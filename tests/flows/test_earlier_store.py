@@ -21,7 +21,7 @@ EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 # The stages whose method has changed since the store was written. What stands on their results is computed anew, too,
 # where the results differ, and is named here for that reason.
 COMPUTED_ANEW: dict[str, str] = {
-    "ingest": "DICOM files with a palette come in its colours, deep colours keep their range; all else is as before",
+    "ingest": "palettes of DICOM give colours, and a number that is missing names no group; all else is as before",
     "find_clusters": "samples are their own clusters unless source.group names others, beside the patterns of votes",
     "judge_order": "scores are permuted over patterns of votes; intervals are by sample",
     "judge_subject": "the same; few samples are counted by ranges as many are, which differ in the last digits",
