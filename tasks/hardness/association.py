@@ -44,6 +44,7 @@ from assay.tasks.statistics.order_test import (
     two_sided,
     why_not_tested,
 )
+from assay.tasks.statistics.proportions import unvaried
 
 
 class Hardness(Settings):
@@ -142,15 +143,15 @@ def partial_association(
 
 
 def _concluded(value: float, strayed: npt.NDArray[np.floating[Any]], sizes: Integers) -> Association:
-    """The coefficient with the interval and p that its groups' influences give, on Fisher's z; it has no interval but
-    itself where nothing varies."""
+    """The coefficient with the interval and p that its groups' influences give, on Fisher's z; where nothing varies,
+    with that of `unvaried`."""
     from scipy.special import stdtrit
 
     n, equal = int(sizes.sum()), kish(sizes)
     parts = from_the_others(strayed * n, sizes)
     spread = math.sqrt(math.fsum(parts * parts))
     if not spread or abs(value) >= 1 - 1e-12:
-        return Association(n, value, value, value, 2 * 0.5**equal if value else 1.0)
+        return Association(n, value, *unvaried(max(-1.0, min(1.0, value)), equal), 2 * 0.5**equal if value else 1.0)
     spread /= 1 - value * value
     middle, half = math.atanh(value), -float(stdtrit(equal - 1, 0.025)) * spread
     ends = math.tanh(middle - half), math.tanh(middle + half)

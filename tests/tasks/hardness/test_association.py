@@ -70,6 +70,12 @@ def test_nothing_is_left_of_a_measure_that_says_what_the_confidence_says():
     assert found.silent == "one of the two says what the confidence says"
 
 
+def test_two_measures_that_agree_on_every_one_of_twelve_samples_are_not_certain_to_agree_on_all():
+    related = association(range(12), range(12), range(12))
+    assert related.value == related.high == 1
+    assert related.low < 0.6
+
+
 def test_nothing_tried_is_the_easiest():
     found = association([-np.inf] * 20 + list(range(20)), range(40), range(40))
     assert found.value == pytest.approx(spearmanr([-1] * 20 + list(range(20)), range(40)).statistic)
