@@ -55,11 +55,13 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
 
 
 def _seen(findings: FindingIndex, test: Finding) -> str:
-    """From how many points on a one-sided test at .01 would have shown the slice to be worse, four times in five."""
-    rest = findings.get("slices.rest_accuracy", test.subject, test.of)
-    if rest is None or rest.value is None or not rest.n or not test.n:
+    """From about how many points on a one-sided test at .01 would have shown the slice to be worse, four times in five:
+    the slice is as uncertain as its interval says, by group where there are some, and the rest as much by sample."""
+    right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
+    if right is None or rest is None or not rest.n or not test.n:
         return ""
-    points = 3.17 * math.sqrt(rest.value * (1 - rest.value) * (1 / test.n + 1 / rest.n))
+    spread = ((right.high or 1.0) - (right.low or 0.0)) / 3.92
+    points = 3.17 * spread * math.sqrt(1 + test.n / rest.n)
     return f"; of its {plural(test.n, 'sample')}, {percent(points, 0, sign=False)} points less would have been seen"
 
 

@@ -171,8 +171,7 @@ def worst_slices(
         seen = inside & searched
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
-        z, _ = _shortfall(hits, seen, ~inside & searched, codes)
-        ranked.append((z, where, inside))
+        ranked.append((_shortfall(hits, seen, ~inside & searched, codes)[0], where, inside))
     ranked.sort(key=lambda ranking: (-ranking[0], ranking[1]))
     kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -55,6 +57,20 @@ def test_where_nothing_is_shown_the_page_does_not_call_slices_alike():
     index = FindingIndex([*slice_findings(judged, "net"), *confirmed_findings({"net": searched}, 0.01)])
     assert "no difference" not in page(index).sentence
     assert page(index).verdict == "neutral"
+
+
+def test_ten_images_of_each_patient_show_a_fall_no_sooner_than_patients_do():
+    right = np.random.default_rng(0).random(120) < 0.8
+    sites, fall = (["A"] * 2 + ["B"] * 2) * 30, []
+    for copies in (1, 10):
+        groups = np.repeat(np.arange(120), copies)
+        judged = SlicedAnswers(np.repeat(right, copies), {"site": np.repeat(sites, copies).tolist()}, groups)
+        searched = search(judged, Slices(columns=("site",)), np.random.default_rng(1))
+        (said,) = re.findall(
+            r"(\d+) points less", page(FindingIndex(confirmed_findings({"net": searched}, 0.01))).sentence
+        )
+        fall.append(int(said))
+    assert fall[1] >= fall[0] - 1
 
 
 def test_numbers_of_many_values_are_cut_into_quarters():
