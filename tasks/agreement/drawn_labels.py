@@ -126,7 +126,7 @@ def people_sentence(share: Finding, worth: Finding | None) -> str:
     """
     who = share.subject or f"The labels of {share.group}"
     verb, how_right = "is" if share.subject else "are", percent(share.value, 0)
-    labels = f"{share.n} labels"
+    labels = plural(share.n or 0, "label")
     if worth is not None:
         labels += f", which tell as much as {worth.value:.0f} of samples drawn at random"
     return f"{who} {verb} right on {how_right} {interval(share.low, share.high, digits=0)} by {labels}."
