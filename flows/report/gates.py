@@ -8,7 +8,6 @@ what samples that are new every night say together (`e_process`), an alarm at ga
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ from assay.flows.report.records import find_run, open_store
 from assay.infra.errors import InputError
 from assay.infra.masking import mask
 from assay.infra.storage.artifacts import RunRecord
-from assay.infra.storage.log import log_action
+from assay.infra.storage.log import log_action, user_name
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
 from assay.infra.terminal import json_text
@@ -172,7 +171,7 @@ def accept(store: Store, record: RunRecord, why: str, *, new_level: bool = False
             "Say why this run is what later ones are held against, as in --why 'new scanner, agreed with QA'."
         )
     at = datetime.now(UTC).isoformat(timespec="seconds")
-    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": getpass.getuser(), "at": at, "why": why}
+    acceptance = {"run": record.id, "pipeline": record.pipeline, "by": user_name(), "at": at, "why": why}
     acceptance |= {"level": "new"} if new_level else {}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"accepted/{record.pipeline}/{stamp}-{record.id}.json"

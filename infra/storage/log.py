@@ -47,7 +47,7 @@ def append_to_log(store: Store, action: str, about: Callable[[Iterator[Entry]], 
             "before": hashlib.sha256(latest).hexdigest(),
             "id": uuid.uuid4().hex,  # no two entries are alike: see Folder.create
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "by": f"{_user()}@{socket.gethostname()}",
+            "by": f"{user_name()}@{socket.gethostname()}",
             "action": action,
             **masked_in(dict(about(before))),
         }
@@ -95,7 +95,8 @@ def _names(store: Store) -> list[str]:
     return sorted(name for name in store.folder.sizes(LOG) if _NAME.fullmatch(name))
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who runs this process, by name or number."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user has a number and no name

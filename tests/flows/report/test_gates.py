@@ -1,5 +1,6 @@
 """A budget of false alarms is shared out over every look that is due, and the page of all nights keeps its account."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
@@ -289,6 +290,15 @@ def test_no_secret_in_a_reason_to_accept_is_written(tmp_path: Path, monkeypatch:
     (logged,) = entries_in(log_lines(store))
     assert (written_down["why"], logged["why"]) == (acceptance["why"],) * 2
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]
+
+
+def test_a_container_whose_user_has_no_name_may_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    acceptance = accept(Store(str(tmp_path)).open(), night(1), "first level")
+    assert acceptance["by"] == f"uid {os.getuid()}"
 
 
 def test_no_night_before_a_new_level_is_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
