@@ -354,38 +354,30 @@ class Step:
 
 @dataclass(frozen=True)
 class LeastTime:
-    """Before the first stage, then the longest chain of stages, or a chain and all work that waits for it over all
-    slots, whichever is more."""
+    """Before the first stage, then a chain of stages and all work that waits for its end over all slots: of all such
+    chains what takes longest. Nothing waits for the end of the whole chain; all work waits for the empty one."""
 
     start: float
     chain: tuple[str, ...]
     chain_seconds: float
-    before: tuple[str, ...]
-    """The chain that most work waits for; empty where that is all work."""
-    before_seconds: float
     work_seconds: float
     slots: int
     taken: float
     """Until the last stage ended; the page comes after it."""
 
     @property
-    def seconds_with_work(self) -> float:
-        """The seconds of what most work waits for, and of that work over the slots."""
-        return self.before_seconds + self.work_seconds / max(1, self.slots)
-
-    @property
     def seconds(self) -> float:
         """The bound: no scheduler with as many slots does it in less."""
-        return self.start + max(self.chain_seconds, self.seconds_with_work)
+        return self.start + self.chain_seconds + self.work_seconds / max(1, self.slots)
 
     @property
     def sentence(self) -> str:
         """The bound in words, with what it rests on and how much of it the run made."""
-        limit = f"the chain {' → '.join(self.chain)}"
-        if self.seconds_with_work > self.chain_seconds:
-            limit = f"{self.work_seconds:.1f} s of processors on {plural(self.slots, 'slot')}"
-            if self.before:
-                limit = f"{self.before_seconds:.1f} s of {' → '.join(self.before)} and {limit}"
+        limit = f"{self.work_seconds:.1f} s of processors on {plural(self.slots, 'slot')}"
+        if not self.work_seconds:
+            limit = f"the chain {' → '.join(self.chain)}"
+        elif self.chain:
+            limit = f"{self.chain_seconds:.1f} s of {' → '.join(self.chain)} and {limit}"
         least = f"At least {self.seconds:.1f} s from the command on: {self.start:.1f} s before the first stage"
         efficiency = percent(self.seconds / self.taken, 0)
         return f"{least}, then {limit}. Its last stage ended after {self.taken:.1f} s: efficiency {efficiency}."
@@ -411,9 +403,8 @@ def least_time(store: Store, record: RunRecord) -> LeastTime | None:
         made_by |= {output["digest"]: number for output in stage.outputs.values()}
     if not steps or not record.slots:
         return None
-    seconds, chain = max(chains(steps).values())
-    before_seconds, before, work = most_awaited(steps, record.slots)
-    return LeastTime(min(begins), chain, seconds, before, before_seconds, work, record.slots, max(ends))
+    seconds, chain, work = most_awaited(steps, record.slots)
+    return LeastTime(min(begins), chain, seconds, work, record.slots, max(ends))
 
 
 def chains(steps: Mapping[int, Step]) -> dict[int, tuple[float, tuple[str, ...]]]:
@@ -434,8 +425,8 @@ def most_awaited(steps: Mapping[int, Step], slots: int) -> tuple[float, tuple[st
     titles and that work. The empty chain, which all work waits for, is one of them.
 
     >>> first = frozenset({0})
-    >>> most_awaited({0: Step("a", frozenset(), 4, 4), 1: Step("b", first, 3, 3), 2: Step("c", first, 3, 3)}, 2)
-    (4.0, ('a',), 6)
+    >>> most_awaited({0: Step("a", frozenset(), 4, 4), 1: Step("b", first, 3, 3), 2: Step("c", first, 3, 4)}, 2)
+    (4.0, ('a',), 7)
     """
     waiting: dict[int, set[int]] = {number: set() for number in steps}
     for number, step in sorted(steps.items(), reverse=True):
@@ -444,4 +435,4 @@ def most_awaited(steps: Mapping[int, Step], slots: int) -> tuple[float, tuple[st
     awaited: list[tuple[float, tuple[str, ...], float]] = [(0.0, (), sum(step.work for step in steps.values()))]
     for number, (seconds, titles) in chains(steps).items():
         awaited.append((seconds, titles, sum(steps[later].work for later in waiting[number])))
-    return max(awaited, key=lambda chain: chain[0] + chain[2] / max(1, slots))
+    return max(awaited, key=lambda chain: (chain[0] + chain[2] / max(1, slots), chain[0]))
