@@ -33,10 +33,10 @@ _STARTED_BY_PREFECT = "PREFECT__FLOW_RUN_ID"
 @flow(name="assay", flow_run_name="{pipeline}", persist_result=False)
 def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0) -> dict[str, object]:
     """One scheduled run of a pipeline: its settings are read anew, so that tonight's pipelines.yaml counts."""
-    from assay.flows.configuration.loading import load_project
+    from assay.flows.configuration.loading import Project, load_project
     from assay.flows.running import record_refusal, run_pipeline
 
-    project = None
+    project = Project(Path(config), str(store), {})  # until its file can be read
     try:
         refuse_other_parameters({"pipeline": pipeline, "config": config, "store": store, "seed": seed})
         try:
@@ -44,7 +44,7 @@ def nightly(pipeline: str, config: str, store: str | None = None, seed: int = 0)
             result = run_pipeline(project, project.pipeline(pipeline), seed=seed, in_flow=True)
         except AssayError as error:
             if store is not None and not error.on_record:
-                record_refusal(store, pipeline, seed, error, project)
+                record_refusal(project, pipeline, seed, error)
             raise
         if result.exit_code:
             raise RunError(f"Run {result.run} of {pipeline} ended with a failed gate: see {result.report}")

@@ -17,7 +17,7 @@ from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
 from assay.flows.nights.after_run import leave_traces
-from assay.flows.nights.history import append_to_history, note_crashed_runs
+from assay.flows.nights.history import note_crashed_runs
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
 from assay.flows.report.comparison import outcomes_in
@@ -110,9 +110,8 @@ def run_pipeline(
                 server.notice = run.notice
             if left:
                 run.warm_up()
-            if (
-                missing & CONTRACT_STAGES
-            ):  # while Prefect's server starts; sooner, imports here would wait for each other
+            if missing & CONTRACT_STAGES:
+                # While Prefect's server starts; sooner, imports here would wait for each other.
                 expectations.warm_up()
             with prefect_api(server) if orchestrated else nullcontext():
                 return perform(run, project, pipeline)
@@ -121,19 +120,16 @@ def run_pipeline(
             server.stop()
 
 
-def record_refusal(place: str, pipeline: str, seed: int, error: AssayError, project: Project | None) -> None:
+def record_refusal(project: Project, pipeline: str, seed: int, error: AssayError) -> None:
     """Put a night on record that was refused before it began, and why: nobody sits before it, as before `assay run`."""
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid())
     _note_end(record, error)
     with suppress(AssayError, OSError):  # why it was refused matters more than a store that takes no word of it
-        store = Store(place).open()
+        store = Store(project.store).open()
         store.save_run(record)
         write_index(store)
-        if project is None:
-            append_to_history(store, record)
-        else:
-            leave_traces(project, store, record, partial(echo, err=True))
+        leave_traces(project, store, record, partial(echo, err=True))
 
 
 @contextmanager

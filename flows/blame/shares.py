@@ -5,11 +5,11 @@ share of each change with its interval, and the answer as sentence, table and JS
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 from toolz import groupby
@@ -36,6 +36,7 @@ from assay.tasks.statistics.resampling import Interval
 
 _RANK = {"failed": 0, "warned": 1, "inconclusive": 2, "not asked": 3, "passed": 4}
 _LISTED = 6
+V = TypeVar("V")
 _ASKED = ("finding", "of", "group", "subject")
 
 
@@ -221,13 +222,18 @@ class Sharing:
 
     def with_forecast(self) -> tuple[Sharing, Forecast]:
         """What can be shared out, and what that costs: all in one where the settings of both runs do not mix."""
+        return self._or_as_one(lambda sharing: (sharing, sharing.forecast()))
+
+    def _or_as_one(self, work: Callable[[Sharing], V]) -> V:
+        """What the work gives of these parts, or of all in one where the settings of both runs do not mix."""
         try:
-            return self, self.forecast()
+            return work(self)
         except UnwritableError:
             raise
         except InputError as error:
-            whole = self.as_one(error)
-            return whole, whole.forecast()
+            if not self.parts:
+                raise
+            return work(self.as_one(error))
 
     def as_one(self, error: InputError) -> Sharing:
         """The same with nothing swapped: samples that new rules cannot read, and the like, change only together."""
@@ -238,14 +244,7 @@ class Sharing:
 
     def share_out(self, progress: Progress) -> Blame:
         """The shares, each with its interval; one for everything where a mixture of the two runs cannot be run."""
-        try:
-            return self._shared_out(progress)
-        except UnwritableError:
-            raise
-        except InputError as error:
-            if not self.parts:
-                raise
-            return self.as_one(error)._shared_out(progress)
+        return self._or_as_one(lambda sharing: sharing._shared_out(progress))
 
     def _shared_out(self, progress: Progress) -> Blame:
         question, parts, met = self.question, self.parts, self._coalitions

@@ -22,7 +22,7 @@ from assay.flows.audits.table import KINDS
 from assay.flows.report.all_nights import followed_in
 from assay.flows.report.comparison import value_in_words
 from assay.flows.report.records import missed_nights
-from assay.infra.errors import InputError, nearest, suggestion
+from assay.infra.errors import InputError, suggestion
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
@@ -103,9 +103,8 @@ def read_history(store: Store, pipeline: str) -> pa.Table:
     if not known:
         raise InputError(f"There is no history in {store.url} yet.  (assay store rebuild makes it of the runs there)")
     if pipeline not in known:
-        match = nearest(pipeline, known)
-        meant = f" Did you mean {match}?" if match else f" It has {', '.join(known)}."
-        raise InputError(f'There is no pipeline "{pipeline}" in the history of {store.url}.{meant}')
+        meant = suggestion(pipeline, known)
+        raise InputError(f'There is no pipeline "{pipeline}" in the history of {store.url}: {meant}')
     nights = (_read_file(store, name) for name in _files(store, pipeline))
     whole = pa.concat_tables([HISTORY_SCHEMA.empty_table(), *nights])
     return whole.take(pa.compute.sort_indices(whole, [("started", "ascending"), ("run", "ascending")]))

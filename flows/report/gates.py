@@ -8,6 +8,7 @@ what samples that are new every night say together (`e_process`), an alarm at ga
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +41,6 @@ from assay.tasks.statistics.e_process import NewSamples, confidence_sequence, ev
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import (
     USUAL_LEVEL,
-    Compared,
     GateResult,
     Look,
     Outcome,
@@ -106,13 +106,9 @@ def budget_of(project: Project) -> Budget | None:
     # The project of a run has one pipeline, and the budget is that of all.
     pipelines = {**load_usable(project.file)[0].pipelines, **project.pipelines}.values()
     days = DAYS[alarms.per]
-    looks = sum(
-        sum(gate.is_on_change for gate in pipeline.gates)
-        * (days if pipeline.schedule is None else times_due(pipeline.schedule, days))
-        for pipeline in pipelines
-    )
-    gates = sum(gate.is_on_change for pipeline in pipelines for gate in pipeline.gates)
-    return Budget(alarms.false, alarms.per, looks, gates)
+    due = [days if pipeline.schedule is None else times_due(pipeline.schedule, days) for pipeline in pipelines]
+    on_change = [sum(gate.is_on_change for gate in pipeline.gates) for pipeline in pipelines]
+    return Budget(alarms.false, alarms.per, sum(map(operator.mul, on_change, due)), sum(on_change))
 
 
 NO_BUDGET = Budget(0, "", 0)
@@ -403,27 +399,25 @@ class Past:
     def _seen_by(self, gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
         """What the gate saw of a run, by its bound or by the one that it had then, which no gate has now; of two with
         one bound, of which one only warns, both saw the same."""
-        now = gate.model_dump()
-        asked = zip(run.settings.get("gates", ()), run.gates, strict=False)
-        by_bounds = {_bounds(then): seen for then, seen in asked if _question(then) == _question(now)}
-        if _bounds(now) in by_bounds:
-            return by_bounds[_bounds(now)]
-        others = [other.model_dump() for other in self.gates]
-        edited = by_bounds.keys() - {_bounds(other) for other in others if _question(other) == _question(now)}
-        return by_bounds[edited.pop()] if len(edited) == 1 else None
+        question, bound = _asked(gate.model_dump())
+        then = zip(map(_asked, run.settings.get("gates", ())), run.gates, strict=False)
+        by_bound = {then_bound: seen for (then_question, then_bound), seen in then if then_question == question}
+        if bound in by_bound:
+            return by_bound[bound]
+        others = (_asked(other.model_dump()) for other in self.gates)
+        edited = by_bound.keys() - {other_bound for other_question, other_bound in others if other_question == question}
+        return by_bound[edited.pop()] if len(edited) == 1 else None
 
 
 _QUESTION = ("finding", "of", "group", "subject", "against")
 _BOUNDS = ("at_most", "at_least", "verdict", "drop_at_most", "rise_at_most")
 
 
-def _question(gate: Mapping[str, Any]) -> tuple[object, ...]:
-    """What a gate asks, whatever its bound is: a gate with an edited bound is the same gate."""
-    return (*(gate.get(name) for name in _QUESTION), *(gate.get(name) is None for name in _BOUNDS))
-
-
-def _bounds(gate: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(gate.get(name) for name in (*_BOUNDS, "on"))
+def _asked(gate: Mapping[str, Any]) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """What a gate asks, whatever its bound is, and its bound: a gate with an edited bound is the same gate."""
+    bounds = tuple(gate.get(name) for name in _BOUNDS)
+    question = *(gate.get(name) for name in _QUESTION), *(bound is None for bound in bounds)
+    return question, (*bounds, gate.get("on"))
 
 
 def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
@@ -529,7 +523,7 @@ def _on_change(gate: Gate, alone: GateResult, findings: Sequence[Finding], past:
             usual, strict = (differ(pooled, level=level, on=gate.compared_samples) for level in levels)
             against += f" and {plural(len(others), 'night')} like it"
         if usual is not None and strict is not None:
-            seen = look(gate, Compared(now, usual, strict), against, share)
+            seen = look(gate, now, usual, strict, against, share)
             both = None if alike else (earlier if usual.is_paired else pooled).of(was)
             odds, by_pairs = past.all_evidence(gate, now, both, baseline, budget)
             decides = alike and usual.how == "other samples"

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from assay.infra.errors import AssayError
@@ -258,7 +258,7 @@ def _process_lives(pid: int) -> bool:
     return True
 
 
-_A_DAY = 86_400.0
+_A_DAY = timedelta(days=1)
 
 
 def resumed_run(store: Store, what: str, run: RunRecord, *, anew: bool = False, note: bool = True) -> str:
@@ -273,17 +273,10 @@ def resumed_run(store: Store, what: str, run: RunRecord, *, anew: bool = False, 
     noted = store.folder.read_json(name) or {}
     first, by = str(noted.get("run", "")), store.record(str(noted.get("by", "-")))
     ended = by is None or by.is_complete or (by.status == "running" and is_alive(store, by.id))
-    goes_on = not anew and not ended and _same_day(first, run)
+    began = store.record(first or "-")
+    tonight = began is not None and datetime.fromisoformat(run.started) - datetime.fromisoformat(began.started) < _A_DAY
+    goes_on = tonight and not anew and not ended
     since = first if goes_on or (by is not None and by.id == run.id) else run.id
     if note and (since, run.id) != (first, noted.get("by")):
         store.folder.write_json(name, {"run": since, "by": run.id})
     return since
-
-
-def _same_day(first: str, run: RunRecord) -> bool:
-    """Whether a run, whose name begins with its minute, began within the day before another."""
-    try:
-        began = datetime.strptime(first[:15], "%Y-%m-%d-%H%M").astimezone()
-    except ValueError:
-        return False
-    return (datetime.fromisoformat(run.started) - began).total_seconds() < _A_DAY

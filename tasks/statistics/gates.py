@@ -173,16 +173,6 @@ _MANY = 10_000_000
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One finding beside that of an earlier run: what it lost (or gained), at the usual level and at the alarm's."""
-
-    finding: Finding
-    usual: RunDifference
-    strict: RunDifference
-    """With the interval that is wide enough for an alarm."""
-
-
-@dataclass(frozen=True)
 class Look:
     """What a gate on change saw of one finding, and what it could have seen."""
 
@@ -196,41 +186,40 @@ class Look:
     """The smallest true change against the bound that such a look raises an alarm at in 80 % of cases."""
 
 
-def look(gate: Gate, compared: Compared, against: str, level: float) -> Look:
-    """Failed where the whole interval at the alarm's level lies beyond the bound, passed where the whole 95 % interval
-    keeps to it; between them there are too few samples to tell.
+def look(gate: Gate, finding: Finding, usual: RunDifference, strict: RunDifference, against: str, level: float) -> Look:
+    """What a gate on change sees of a finding by its difference from an earlier run, at the `usual` level and with the
+    interval that is wide enough for an alarm (`strict`): failed where the whole interval at the alarm's level lies
+    beyond the bound, passed where the whole 95 % interval keeps to it; between them there are too few samples to tell.
 
     >>> from assay.tasks.statistics.between_runs import RunDifference
     >>> from assay.tasks.statistics.findings import Finding
     >>> gate = Gate(finding="a.b", against="accepted", drop_at_most=0.02)
     >>> far = RunDifference(-0.1, -0.12, -0.08, 0.001, 500, "McNemar")
-    >>> look(gate, Compared(Finding("a.b", value=0.8), far, far), "r1", 0.025).raw
+    >>> look(gate, Finding("a.b", value=0.8), far, far, "r1", 0.025).raw
     'failed'
     """
     from scipy.special import ndtri
 
     bound = gate.change_at_most
-    loss, _, most = _loss(gate, compared.usual)
-    _, least, _ = _loss(gate, compared.strict)
-    spread = (compared.usual.high - compared.usual.low) / (-2 * float(ndtri(0.025)))
+    loss, _, most = _loss(gate, usual)
+    _, least, _ = _loss(gate, strict)
+    spread = (usual.high - usual.low) / (-2 * float(ndtri(0.025)))
     reach = float(-ndtri(level) - ndtri(1 - POWER))
-    detectable = _detectable(bound, reach, spread, compared.usual)
-    difference, way = compared.usual, "fell" if gate.drop_at_most is not None else "rose"
-    shown = (
-        f"{named(compared.finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
-    )
-    change = f"{shown} ({_paired(difference)})"
+    detectable = _detectable(bound, reach, spread, usual)
+    way = "fell" if gate.drop_at_most is not None else "rose"
+    shown = f"{named(finding)} {way} by {_rounded(loss)} [{_rounded(least)}, {_rounded(most)}] against {against}"
+    change = f"{shown} ({_paired(usual)})"
     raw: Raw = "passed"
-    if difference.identical:
-        sentence = f"{named(compared.finding)} is the same on every one of {difference.n} samples as in {against}."
+    if usual.identical:
+        sentence = f"{named(finding)} is the same on every one of {usual.n} samples as in {against}."
     elif least > bound:
         raw, sentence = "failed", f"{change}: more than {bound:g}."
     elif most <= bound:
         sentence = f"{change}: not more than {bound:g}."
     else:
-        needed = _needed(loss, least, most, bound, difference.n)
+        needed = _needed(loss, least, most, bound, usual.n)
         raw, sentence = "inconclusive", f"{change}: too few samples to tell whether by more than {bound:g}; {needed}."
-    return Look(raw, sentence, difference.n, difference.identical, loss, detectable)
+    return Look(raw, sentence, usual.n, usual.identical, loss, detectable)
 
 
 def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: bool, paired: bool = False) -> Look:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from assay.tasks.statistics.between_runs import Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import USUAL_LEVEL, Compared, Look, gates_as_json, gates_as_junit, judge, look
+from assay.tasks.statistics.gates import USUAL_LEVEL, Look, gates_as_json, gates_as_junit, judge, look
 from assay.tasks.statistics.settings import Gate
 
 FINDINGS = [
@@ -215,7 +215,7 @@ def looked(n: int, lost: int, gained: int = 0, bound: float = 0.02, level: float
     usual, strict = (difference(*sides, np.random.default_rng(0), one) for one in (0.95, 1 - 2 * level))
     assert usual is not None
     assert strict is not None
-    return look(gate(drop_at_most=bound), Compared(NOW, usual, strict), "run r1", level)
+    return look(gate(drop_at_most=bound), NOW, usual, strict, "run r1", level)
 
 
 def test_a_drop_that_is_shown_fails_and_one_that_is_excluded_passes() -> None:
@@ -252,7 +252,7 @@ def test_a_hundred_nights_of_the_same_outcomes_in_any_order_raise_no_alarm(score
         usual, strict = (difference(*sides, draw, width) for width in (0.95, 1 - 2 * level))
         assert usual is not None
         assert strict is not None
-        assert look(gate(drop_at_most=0.0), Compared(NOW, usual, strict), "run r1", level).raw == "passed"
+        assert look(gate(drop_at_most=0.0), NOW, usual, strict, "run r1", level).raw == "passed"
 
 
 def test_a_stricter_level_alarms_less_and_detects_less() -> None:
@@ -279,7 +279,7 @@ def test_what_should_not_rise_is_judged_the_other_way() -> None:
     rises = Gate(finding="attack.success_rate", against="accepted", rise_at_most=0.05)
     apart = by_intervals(one, two)
     assert apart is not None
-    seen = look(rises, Compared(two, apart, apart), "run r1", USUAL_LEVEL)
+    seen = look(rises, two, apart, apart, "run r1", USUAL_LEVEL)
     assert seen.raw == "failed"
     assert "single outcomes are not kept" in seen.sentence
 
