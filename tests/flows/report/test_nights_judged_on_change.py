@@ -125,7 +125,7 @@ def test_an_accepted_run_is_what_later_ones_are_held_against(
     assert "new scanner" in (folder / "store" / "reports" / record.id / "index.html").read_text()
     assert answer(["accept", runs[0], "--why", " ", "--store", place]) == 2
     clean(store, keep=1)
-    assert {run.id for run in store.runs("night")} == {runs[2], record.id}  # accepted as a new level, and the latest, which passed
+    assert {run.id for run in store.runs("night")} == {runs[2], record.id}  # accepted, and the latest, which passed
 
 
 @pytest.mark.parametrize(
