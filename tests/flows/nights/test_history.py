@@ -127,7 +127,7 @@ def test_csv_holds_every_row(store: Store, capsys: pytest.CaptureFixture[str], t
     ("arguments", "expected"),
     [
         (("digts",), 'no pipeline "digts"'),
-        (("digts",), "Did you mean digits?"),
+        (("digts",), "did you mean digits?"),
         (("digits", "subject.acuracy"), "did you mean subject.accuracy?"),
         (("digits", "attack.success_rate", "--of", "pdg"), "did you mean pgd?"),
     ],
