@@ -57,6 +57,15 @@ class Settings(BaseModel):
                 )
 
 
+class OfColumns(Settings):
+    """Settings about `columns`; a list of these alone is the short form."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_a_list(cls, written: Any) -> Any:
+        return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
+
+
 def documented_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """The fields of a model, described by the docstrings under them; their source is read when somebody asks, since
     most commands show none.

@@ -11,7 +11,7 @@ from assay.flows.audits.challenge_clashes import attack_kind, attack_name
 from assay.flows.yaml_document import Value
 from assay.tasks.defenses.settings import MIXED
 from assay.tasks.statistics.metrics import metrics_of
-from assay.tasks.subjects.settings import SUITING
+from assay.tasks.subjects.settings import KNOWN
 
 TAKEN = ("clean", MIXED)
 """What findings call the original samples, and defences a copy by all attacks."""
@@ -83,7 +83,7 @@ def _copies(pipeline: kind.Written) -> Iterator[kind.Clash]:
 
 def _known(subject: dict[str, Value]) -> tuple[str, ...] | None:
     """The taggers, or scorers, that Assay trains in any case; None for a subject that is neither."""
-    return next((tuple(trained) for kind, trained in SUITING.items() if subject.get(kind) is not None), None)
+    return next((KNOWN[kind] for kind in ("tagger", "scorer") if subject.get(kind) is not None), None)
 
 
 _KEYS = ("attacks", "subject", "subjects")

@@ -29,9 +29,9 @@ from assay.tasks.subjects.settings import WAYS
 SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED = "samples", "rules", "model", "weights", "settings", "seed"
 PARTS = (SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED)
 """In the order in which they are read; files that two of them share are a part of their own."""
-_KEYS = {"source": SAMPLES, "labeling": RULES, "subject": MODEL, "subjects": MODEL}
-_SAYS_NOTHING = ("name", "description", "schedule", "budget", "gates")
-"""What of a pipeline changes no finding."""
+_KEYS = {"source": SAMPLES, "labeling": RULES, "subjects": MODEL}
+_SAYS_NOTHING = ("name", "description", "schedule", "budget", "gates", "subject")
+"""What of a pipeline changes no finding; a single `subject` stands among the `subjects` as well."""
 _WEIGHTS = (".safetensors", ".npz", ".npy", ".joblib", ".onnx", ".pt", ".bin")
 
 
@@ -58,8 +58,8 @@ class Side:
         for key, value in without_plugins(self.record.settings).items():
             part = _KEYS.get(key, SETTINGS)
             if part == MODEL:
-                pieces[WEIGHTS][key] = [subject.get("weights") for subject in subjects_in({key: value})]
-                pieces[MODEL][key] = _without_weights(value)
+                pieces[WEIGHTS][key] = [subject.get("weights") for subject in value or ()]
+                pieces[MODEL][key] = [{**subject, "weights": None} for subject in value or ()]
             elif part != SAMPLES and key not in _SAYS_NOTHING:
                 pieces[part][key] = value
         return pieces
@@ -101,13 +101,7 @@ def mixed_settings(before: Side, after: Side, new: Collection[str]) -> dict[str,
     weights = {subject.get("name"): subject.get("weights") for subject in subjects_in(chosen[WEIGHTS].record.settings)}
     for subject in subjects_in(settings):
         subject["weights"] = weights.get(subject.get("name"), subject.get("weights"))
-    return settings | {"gates": [], "schedule": None, "subjects": settings["subjects"] or []}
-
-
-def _without_weights(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_without_weights(item) for item in value]
-    return {key: item for key, item in value.items() if key != "weights"} if isinstance(value, dict) else value
+    return settings | {"gates": [], "schedule": None, "subject": None}
 
 
 LIBRARIES, PLUGINS = "libraries", "plug-ins"

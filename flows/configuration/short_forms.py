@@ -14,7 +14,7 @@ from assay.infra.settings import Settings
 from assay.tasks.ingest.settings import Source
 from assay.tasks.subjects.addresses.table import address_of
 from assay.tasks.subjects.kinds import KINDS
-from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.settings import Subject, options_of
 
 _OF_IMAGES = ("crop", "mean", "std", "block")
 """Settings of a subject that only one which looks at images has."""
@@ -155,7 +155,8 @@ def _written_out(document: Document, place: Where, key: str, name: str, options:
 
 
 def with_truth(subject: Subject, source: Source) -> Subject:
-    """The subject, reading the source's `tokens` and `tags`, or its `score`, where it leaves them open.
+    """The subject, reading the source's `tokens` and `tags`, or its `score`, where it leaves them open; what its
+    training leaves open is as suits it, so that the record of a run says all of it.
 
     >>> scorer = Subject(scorer="mine.py:score", pair=("first", "second"))
     >>> with_truth(scorer, Source(csv=["pairs.csv"], score="similarity")).score
@@ -166,6 +167,7 @@ def with_truth(subject: Subject, source: Source) -> Subject:
         named = {"score": source.score}
     if subject.tagger is not None and source.tags is not None:
         named = {"tokens": source.tokens, "tags": source.tags}
-    return subject.model_copy(
-        update={name: column for name, column in named.items() if name not in subject.model_fields_set}
-    )
+    settled: dict[str, object] = {name: to for name, to in named.items() if name not in subject.model_fields_set}
+    if subject.train is not None and subject.kind in ("tagger", "scorer"):
+        settled["train"] = options_of(subject)
+    return subject.model_copy(update=settled)

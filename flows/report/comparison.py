@@ -256,11 +256,7 @@ def result_changes(before: RunRecord, after: RunRecord) -> list[str]:
 
 def file_changes(before: RunRecord, after: RunRecord) -> list[str]:
     """One line per file of the team's (code, weights, rules) that is another, or that one run alone read."""
-    old, new = (
-        {file["name"]: file["sha256"] for file in run.ingredients if file["what"] != "elsewhere"}
-        for run in (before, after)
-    )
-    return _differing(old, new, "another content")
+    return _differing(_contents(before), _contents(after), "another content")
 
 
 def _differing(old: Mapping[str, object], new: Mapping[str, object], otherwise: str) -> list[str]:
@@ -299,6 +295,10 @@ def value_in_words(finding: Finding | None) -> str:
 
 def _content(finding: Finding) -> tuple[object, ...]:
     return finding.value, finding.low, finding.high, finding.n, finding.p_value, finding.p_adjusted, finding.verdict
+
+
+def _contents(record: RunRecord) -> dict[str, str]:
+    return {file["name"]: file["sha256"] for file in record.ingredients if file["what"] != "elsewhere"}
 
 
 def _digests(record: RunRecord) -> dict[str, list[str]]:

@@ -257,8 +257,7 @@ def digests_in(argument: object) -> Iterator[str]:
 
 def subjects_in(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The settings of each subject of a recorded run, whether one or several were named."""
-    single, several = settings.get("subject"), settings.get("subjects") or []
-    return [*([single] if single else []), *several]
+    return list(settings.get("subjects") or filter(None, [settings.get("subject")]))
 
 
 @dataclass(frozen=True)

@@ -159,15 +159,11 @@ def _side(processor: dict[str, Any]) -> int | None:
 
 
 def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
-    import onnxruntime
-
     from assay.tasks.subjects.addresses.given import content_at
+    from assay.tasks.subjects.addresses.model_files import open_session
 
     content = content_at(written, Path.cwd(), "The ONNX file")
-    try:
-        inputs = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).get_inputs()
-    except Exception as fault:
-        raise InputError(f"{written} cannot be read as ONNX: {' '.join(str(fault).split())[:200]}.") from fault
+    inputs = open_session(content, f'The ONNX file "{written}"').get_inputs()
     shape, numbers = inputs[0].shape, len(content) // 4
     if len(shape) == 4:
         side = shape[2] if isinstance(shape[2], int) else None

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
-from assay.infra.settings import Settings
+from assay.infra.settings import OfColumns
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -42,7 +42,7 @@ from assay.tasks.statistics.resampling import (
 )
 
 
-class Annotators(Settings):
+class Annotators(OfColumns):
     """The columns with single annotators' labels: how far they agree beyond chance (Krippendorff's alpha), and with
     gold.
 
@@ -51,11 +51,6 @@ class Annotators(Settings):
 
     columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
     """A column of labels per annotator; empty where one did not label."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_list(cls, written: Any) -> Any:
-        return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
 
 
 Codes = npt.NDArray[np.int64]

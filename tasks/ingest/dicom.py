@@ -152,9 +152,7 @@ def _curve(header: Any) -> Curve:
 
 
 def _first(value: Any) -> float | None:
-    if value is None:
-        return None
-    return float(value if isinstance(value, int | float | str) or not hasattr(value, "__getitem__") else value[0])
+    return None if value is None else float(np.ravel(value)[0])
 
 
 def _upright(picture: npt.NDArray[Any], header: Any) -> Shown:

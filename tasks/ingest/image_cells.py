@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import COLUMNS
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, reason_of
 from assay.infra.storage.folders import escape_of
 from assay.tasks.ingest.dicom import dicom_picture, is_dicom
 from assay.tasks.ingest.image_pixels import (
@@ -113,10 +113,8 @@ def _content_of(url: str) -> bytes:
         return bytes_at(url, MOST_BYTES)
     except FileNotFoundError as error:
         raise UnfitError("there is no such file") from error
-    except InputError as error:
-        raise UnfitError(f"the file cannot be read ({error})") from error
-    except (OSError, ValueError) as error:
-        raise UnfitError(f"the file cannot be read ({str(error).splitlines()[0][:80]})") from error
+    except (InputError, OSError, ValueError) as error:
+        raise UnfitError(f"the file cannot be read ({reason_of(error)})") from error
 
 
 def with_form(reading: Reading, files: list[FileIndex], source: str) -> tuple[Reading, list[FileIndex]]:

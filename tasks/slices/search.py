@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from pydantic import Field, model_validator
 
 from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.errors import InputError
-from assay.infra.settings import Settings
+from assay.infra.settings import OfColumns
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -35,7 +34,7 @@ from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
-class Slices(Settings):
+class Slices(OfColumns):
     """The columns (a site, a sex, a device) by whose values subjects are looked at; where they are worse is searched on
     one half and confirmed on the other.
 
@@ -50,11 +49,6 @@ class Slices(Settings):
 
     most: int = Field(default=5, ge=1, le=50)
     """How many slices the search takes to the other half; the more, the more each has to show (Holm)."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_a_list(cls, written: Any) -> Any:
-        return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
 
     @model_validator(mode="after")
     def _each_once(self) -> Slices:

@@ -134,25 +134,6 @@ class Training(Settings):
     """At how many epochs weights are kept, for `dynamics` of `hardness`."""
 
 
-TAGGING = {
-    "small-tagger": Training(epochs=15, batch_size=16, learning_rate=3e-3, validation=0),
-    "minilm": Training(epochs=3, batch_size=16, learning_rate=2e-4, validation=0),
-}
-"""What suits the taggers that Assay knows."""
-
-SCORING = {
-    "small-scorer": Training(epochs=12, batch_size=32, learning_rate=3e-3, validation=0),
-    "minilm": Training(epochs=8, batch_size=8, learning_rate=5e-5, validation=0),
-}
-"""What suits the scorers that Assay knows."""
-
-FURTHER = Training(epochs=5, batch_size=16, learning_rate=5e-5, validation=0)
-"""What suits a Hugging Face model that is trained further; the paper's are, as it describes in its section 4."""
-
-SUITING = {"tagger": TAGGING, "scorer": SCORING}
-"""The two, by the setting that names the subject."""
-
-
 class Evaluation(Settings):
     """Which samples are audited, and which may train. No sample is ever in both."""
 
@@ -327,16 +308,6 @@ class Subject(StandsOn):
             f"module:object or file.py:object, or by its address {examples_for(kind)})"
         )
 
-    @field_validator("train")
-    @classmethod
-    def _open_settings_as_suits(cls, train: Training | None, info: ValidationInfo) -> Training | None:
-        """How a tagger or scorer is trained, what is left open as suits it: the record of a run has to hold it all."""
-        kind = next((kind for kind in SUITING if info.data.get(kind) is not None), None)
-        if train is None or kind is None:
-            return train
-        given = {name: getattr(train, name) for name in train.model_fields_set}
-        return SUITING[kind].get(info.data[kind], FURTHER).model_copy(update=given)
-
     @model_validator(mode="after")
     def _settings_fit_its_kind(self) -> Self:
         for why in self._against():
@@ -349,8 +320,8 @@ class Subject(StandsOn):
         written = {name: str(getattr(self, name)) for name in WAYS if getattr(self, name) is not None}
         addresses = [address_of(named) for named in written.values()]
         own_code = any(":" in named for name, named in written.items() if name != "predictions")
-        fields = type(self).model_fields  # what a record says of a run names all of them
-        changed = {name for name in self.model_fields_set if getattr(self, name) != fields[name].default}
+        # The record of a run names all settings, also those that were left open.
+        changed = {name for name, field in type(self).model_fields.items() if getattr(self, name) != field.default}
         given = next((name for name in StandsOn.model_fields if name in changed), None)
         if given is not None and not any(addresses) and not own_code:
             yield f"has `{given}`, which is about a function of your own (module:object or file.py:object)"
@@ -399,6 +370,22 @@ class Subject(StandsOn):
             yield f"is held against {self.predicts!r}, so that it may neither see nor be that column"
 
 
+TAGGING = {
+    "small-tagger": Training(epochs=15, batch_size=16, learning_rate=3e-3, validation=0),
+    "minilm": Training(epochs=3, batch_size=16, learning_rate=2e-4, validation=0),
+}
+"""What suits the taggers that Assay knows."""
+
+SCORING = {
+    "small-scorer": Training(epochs=12, batch_size=32, learning_rate=3e-3, validation=0),
+    "minilm": Training(epochs=8, batch_size=8, learning_rate=5e-5, validation=0),
+}
+"""What suits the scorers that Assay knows."""
+
+FURTHER = Training(epochs=5, batch_size=16, learning_rate=5e-5, validation=0)
+"""What suits a Hugging Face model that is trained further; the paper's are, as it describes in its section 4."""
+
+
 def options_of(subject: Subject) -> Training | None:
     """How the tagger or scorer is trained: as `train` says, and what it leaves open as suits; None: as it came.
 
@@ -407,4 +394,8 @@ def options_of(subject: Subject) -> Training | None:
     >>> options_of(Subject(tagger="some/folder")) is None
     True
     """
-    return subject.train or SUITING[subject.kind].get(subject.named)
+    suits = (TAGGING if subject.kind == "tagger" else SCORING).get(subject.named)
+    if subject.train is None:
+        return suits
+    given = {name: getattr(subject.train, name) for name in subject.train.model_fields_set}
+    return (suits or FURTHER).model_copy(update=given)

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, error_text
 from assay.infra.settings import Settings, StandsOn
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import read_given_file
@@ -305,5 +305,4 @@ class GivenModel:
 
     def raised(self, fault: BaseException, masked: bool = False) -> str:
         """What was raised; `masked` without its words, which may quote the data it was given."""
-        kind = type(fault).__name__
-        return kind if masked else shorten(f"{kind}: {fault}", 300, placeholder=" …")
+        return shorten(error_text(fault, masked), 300, placeholder=" …")

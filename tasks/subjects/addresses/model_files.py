@@ -79,7 +79,7 @@ class Graph:
 
     def __init__(self, given: GivenModel) -> None:
         self._who, self._features = f'The ONNX file "{given.written}"', given.features or ()
-        self._session = _session(given.content, self._who)
+        self._session = open_session(given.content, self._who)
         self._inputs = self._session.get_inputs()
         self._output = _answering([(output.name, output.type) for output in self._session.get_outputs()], self._who)
         self._by_feature = bool(self._features) and {given.name for given in self._inputs} == set(self._features)
@@ -160,7 +160,8 @@ class Graph:
         return np.asarray(answers, dtype=np.float64)
 
 
-def _session(content: bytes, who: str) -> onnxruntime.InferenceSession:
+def open_session(content: bytes, who: str) -> onnxruntime.InferenceSession:
+    """The graph in the content of an ONNX file, on one thread; raises in words where there is none."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -8,7 +8,7 @@ import pytest
 
 from assay.tasks.subjects.kinds import KINDS, kind_of, kinds_written, stages_of
 from assay.tasks.subjects.resolved import resolve_subject
-from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, WAYS, Subject, Training, options_of
+from assay.tasks.subjects.settings import KNOWN, SCORING, TAGGING, WAYS, Subject
 
 
 def test_every_way_to_name_a_subject_is_a_kind() -> None:
@@ -17,14 +17,6 @@ def test_every_way_to_name_a_subject_is_a_kind() -> None:
 
 def test_what_has_a_usual_training_is_known_by_name() -> None:
     assert (tuple(TAGGING), tuple(SCORING)) == (KNOWN["tagger"], KNOWN["scorer"])
-
-
-@pytest.mark.parametrize("named", [{"tagger": "small-tagger"}, {"tagger": "./bert"}, {"scorer": "minilm"}])
-def test_a_record_says_whole_how_a_tagger_or_scorer_was_trained(named: dict[str, str]) -> None:
-    subject = Subject(**named, train={"epochs": 1})
-    recorded = Subject.model_validate(subject.model_dump(mode="json"))
-    assert recorded.train == options_of(subject) == options_of(recorded)
-    assert options_of(recorded).learning_rate != Training().learning_rate
 
 
 @pytest.mark.parametrize(
