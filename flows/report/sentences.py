@@ -24,6 +24,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
+from assay.tasks.attacks.terms.measures import HIGHER, LOWER
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
@@ -186,8 +187,12 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
         text = f"The attack {success.of} changes the answer of {base} on {changed}."
     elif left.stage != "attack" and whole is not None:
-        fall = f"from {number(whole.value)} to {_score(left)}"
-        text = f"{SCORES[left.metric]} of {base} falls {fall} under {left.of}{kept}."
+        drop = findings.get(f"{left.stage}.drop", *left.about)
+        verdict = "" if drop is None else drop.verdict
+        goes = "falls" if verdict == LOWER else "goes"
+        doubt = "" if verdict in (LOWER, HIGHER) else ", not shown to be more than chance"
+        ends = f"from {number(whole.value)} to {_score(left)}"
+        text = f"{SCORES[left.metric]} of {base} {goes} {ends} under {left.of}{doubt}{kept}."
     else:
         return
     yield text, "neutral"

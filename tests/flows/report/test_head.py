@@ -286,12 +286,26 @@ def test_the_strongest_attack_on_terms_is_that_on_all_of_them_not_on_one_kind() 
             score("keyboard", "share=1, changes=1", 0.48, 164),
             score("swap", "share=1, changes=1", 0.6, 164),
             score("swap", "share=1, changes=1, type=Disease", 0.37, 67),
+            Finding("ner.drop", "keyboard", "share=1, changes=1", "mine", 0.42, 0.3, 0.5, 164, verdict="lower"),
         ]
     )
     assert sentences(KINDS, findings)[0].text == "F1 of mine falls from 0.900 to 0.480 [0.380, 0.580] under keyboard."
     card = scorecard(findings)
     assert card is not None
     assert [cell.below for _, cells in card.rows for cell in cells if cell is not None][-1] == "[0.380, 0.580] of 164"
+
+
+@pytest.mark.parametrize("verdict", ["too few samples", "no drop shown"])
+def test_a_score_falls_under_attack_only_where_a_drop_is_shown(verdict: str) -> None:
+    findings = FindingIndex(
+        [
+            Finding("sts.pearson", "clean", "", "mine", 0.6, n=22),
+            Finding("sts.pearson", "keyboard", "share=1, changes=1", "mine", 0.35, n=22),
+            Finding("sts.drop", "keyboard", "share=1, changes=1", "mine", 0.25, n=22, verdict=verdict),
+        ]
+    )
+    told = "Pearson's r of mine goes from 0.600 to 0.350 under keyboard, not shown to be more than chance."
+    assert [line.text for line in sentences(KINDS, findings)] == [told]
 
 
 def test_a_change_names_whose_number_moved_from_where_to_where() -> None:
