@@ -345,8 +345,11 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
 
 
 def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
-    """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies."""
+    """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies. Only
+    word attacks say that: a test of behaviour changes what it finds, and of a negated text it is the answer that stands
+    which counts."""
+    swapping = [attack.called for attack in ground.pipeline.attacks if isinstance(attack, WordAttack)]
     for subject in ground.pipeline.subjects:
-        for attack in audit.attacked.get(subject.name, {}).values():
-            if attack.attacked is not None:
-                yield find_hardness(attack.attacked, "words", subject.name)
+        for name, attacked in tables_of(audit.attacked.get(subject.name, {}), "attacked").items():
+            if name in swapping:
+                yield find_hardness(attacked, "words", subject.name)

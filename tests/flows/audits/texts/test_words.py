@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import trust_case
@@ -13,7 +14,7 @@ from ruamel.yaml import YAML
 from assay.flows.audits.challenge import outcomes_of_challenge
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
-from assay.flows.audits.texts_flow import WordAudit, attack_texts, show_texts, tables_of
+from assay.flows.audits.texts_flow import WordAudit, attack_texts, fewest_words, show_texts, tables_of
 from assay.flows.audits.trust import TRUST
 from assay.flows.configuration.loading import load_project
 from assay.flows.export.model_cards import export_model
@@ -300,3 +301,14 @@ def test_an_error_that_nobody_foresaw_quotes_no_masked_text(run):
     assert "'friday'" in first
     assert second == "a2t on mine broke: KeyError. Run again with --debug to see where."
     assert run.failures[1].__cause__ is None
+
+
+def test_only_word_attacks_say_how_few_words_turn_an_answer(run, attacked):
+    tests = [{"attack": "names"}, {"attack": "numbers"}, {"attack": "negation"}]
+    audit, _, branches = attacked(attacks=(A2T, *tests), oracle=False)
+    assert branches.failures == []
+    assert {"a2t", "negation"} <= audit.attacked["mine"].keys()
+    asked = pipeline_of(name="mine", source={"parquet": "mine.parquet"}, subjects=[OWN], attacks=[A2T, *tests])
+    (words,) = fewest_words(SimpleNamespace(pipeline=asked), audit)
+    of_a2t = collect(audit.attacked["mine"]["a2t"].attacked, None)
+    assert words.rows == sum(status != "skipped" for status in of_a2t["status"].to_pylist()) > 0
