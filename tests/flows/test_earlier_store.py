@@ -43,6 +43,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "measure_corruptions": "the same",
     "measure_defences": "the same, and McNemar's mid-p with Tango's interval",
     "measure_text_defences": "the same",
+    "rewrite_texts": "names give way in *Anna's*, and what changed is found by the fewest edits",
     "compare_words": "McNemar's mid-p with Tango's interval",
     "measure_trust": "McNemar's mid-p with Tango's interval",
     "look_for_neighbours": "the interval of an area is Student's t on its samples, as everywhere else",

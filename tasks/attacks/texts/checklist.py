@@ -47,8 +47,8 @@ class Negation(Check):
 
 
 def rename(text: str, _predicted: int, _ask: Ask, _settings: Names, generator: np.random.Generator) -> str:
-    """The text with other given names, the same one for the same one."""
-    written = {word.text for word in words_of(text)} & set(given_names())
+    """The text with other given names, the same one for the same one; also in `Anna's` and `Anna-Maria`."""
+    written = set(re.findall(r"\w+", text)) & set(given_names())
     others = [name for name in given_names() if name not in written]
     drawn = dict(zip(sorted(written), generator.permutation(others).tolist(), strict=False))
     return re.sub(r"\w+", lambda match: drawn.get(match[0], match[0]), text)

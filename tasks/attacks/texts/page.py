@@ -173,12 +173,10 @@ def compared(findings: WordFindings, subject: str, pair: str) -> str:
     if difference is None or difference.value is None:
         return ""
     first, _, second = pair.partition(" - ")
-    points = f"{100 * difference.value:+.1f} points {interval(difference.low, difference.high)}".replace(
-        "-", "\u2212", 1
-    )
+    gain = f"{100 * difference.value:+.1f}".replace("-", "\u2212")
+    points = f"{gain} points {interval(difference.low, difference.high)}"
     p = p_concluded(None, None) if test is None else p_concluded(test.p_value, test.p_adjusted)
-    shown = test is not None and test.verdict in ("more often", "less often")
-    if shown and test is not None:
+    if test is not None and test.verdict in ("more often", "less often"):
         conclusion = f"{first} succeeds {test.verdict} than {second} on {subject} ({points}, {p})"
     else:
         conclusion = f"that {first} and {second} differ in success on {subject} is not shown ({points}, {p})"
@@ -236,9 +234,7 @@ def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
 
 def carriers_table(shown: ShownTexts) -> DataTable | None:
     """The words that most successful attacks replaced; of masked texts there is nothing that may be shown."""
-    if shown.attacked is None or shown.masked:
-        return None
-    words = carriers(shown.attacked)
+    words = [] if shown.attacked is None or shown.masked else carriers(shown.attacked)
     if not words:
         return None
     columns = [
@@ -449,12 +445,9 @@ def _tried_nothing(findings: WordFindings, subject: str, attack: str) -> str:
             "words would be any words. Give it vectors that know synonyms (vectors: counterfitted-neighbors, a file, "
             "or MiniLM)."
         )
-    reasons = [
-        (round((share.value or 0.0) * (share.n or 0)), share.group) for share in findings.skipped(subject, attack)
-    ]
-    texts = findings.get("skipped", subject, attack)
-    most_first = sorted((-count, reason) for count, reason in reasons if reason)
-    why = "; ".join(f"{-count}: {reason}" for count, reason in most_first)
+    texts, reasons = findings.get("skipped", subject, attack), findings.skipped(subject, attack)
+    counts = sorted((-round((share.value or 0.0) * (share.n or 0)), share.group) for share in reasons if share.group)
+    why = "; ".join(f"{-count}: {reason}" for count, reason in counts)
     number = "" if texts is None else f" of {integer(texts.n)} texts"
     because = f" ({why})" if why else ""
     return f"{attack} could try nothing on any{number}{because}, which says nothing about {subject}."

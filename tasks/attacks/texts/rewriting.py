@@ -7,9 +7,9 @@ Each text is attacked by itself, with draws of its own, and what became of it is
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
 import numpy as np
 import numpy.typing as npt
@@ -155,10 +155,14 @@ def changed_stretches(text: str, new: str) -> Iterator[Change]:
     >>> [(change.start, change.end, change.replacement) for change in changes]
     [(3, 7, 'baad'), (14, 14, '!')]
     """
+    from Levenshtein import matching_blocks, opcodes
+
     old_tokens, new_tokens = _TOKEN.findall(text), _TOKEN.findall(new)
     starts = np.cumsum([0, *map(len, old_tokens)]).tolist()
-    for kind, first, last, new_first, new_last in SequenceMatcher(None, old_tokens, new_tokens, False).get_opcodes():
-        if kind != "equal":
-            start, end = starts[first], starts[last]
-            put_in = "".join(new_tokens[new_first:new_last])
-            yield Change(len(words_of(text[:start])), start, end, text[start:end], put_in)
+    words = [word.start for word in words_of(text)]
+    first = new_first = 0
+    for same, new_same, length in matching_blocks(opcodes(old_tokens, new_tokens), old_tokens, new_tokens):
+        start, end, put_in = starts[first], starts[same], "".join(new_tokens[new_first:new_same])
+        if end > start or put_in:
+            yield Change(bisect_left(words, start), start, end, text[start:end], put_in)
+        first, new_first = same + length, new_same + length

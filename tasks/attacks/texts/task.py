@@ -354,7 +354,7 @@ class Rewritten(NamedTuple):
     limits: Artifact[CosineLimits]
 
 
-@stage(version=1, title="text attack", draws=True, gpu=True, libraries=["transformers"])
+@stage(version=2, title="text attack", draws=True, gpu=True, libraries=["transformers", "levenshtein"])
 def rewrite_texts(
     samples: Artifact[Samples],
     classes: Artifact[Classes],

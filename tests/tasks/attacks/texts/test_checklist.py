@@ -109,3 +109,16 @@ def test_a_name_is_the_same_name_everywhere_and_no_number_stays():
 )
 def test_statements_are_turned_round(text, turned):
     assert negate(text, 0, None, Negation(), np.random.default_rng(0)) == turned
+
+
+@pytest.mark.parametrize("text", ["Maria's film, it was good.", "A film by Anna-Maria.", "Maria\u2019s film"])
+def test_a_name_gives_way_also_where_it_owns_something_or_is_half_of_one(text):
+    assert "Maria" not in rename(text, 0, None, Names(), np.random.default_rng(0))
+
+
+def test_long_texts_that_repeat_themselves_are_held_against_what_became_of_them_in_no_time():
+    text = "the invoice was charged twice " * 1500
+    changes = list(rewriting.changed_stretches(text, text.replace("was", "was not")))
+    assert len(changes) == 1500
+    assert (changes[-1].position, changes[-1].replacement.strip()) == (1499 * 5 + 3, "not")
+    assert list(rewriting.changed_stretches(text, text)) == []
