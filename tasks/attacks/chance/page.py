@@ -26,7 +26,7 @@ def by_chance(findings: FindingIndex) -> Iterator[str]:
         more = [each for each in above if each.verdict == MORE]
         named = ", ".join(f"{each.of}{_on(each.group)} {share_text(each)}" for each in more)
         beyond = (
-            f" Beyond that, attacks change {named}." if named else " No attack is shown to change more." * bool(above)
+            f" Beyond that, attacks change: {named}." if named else " No attack is shown to change more." * bool(above)
         )
         corrupted = findings.get("corruption.above_chance", floor.subject, "mean", "all")
         if corrupted is not None:

@@ -109,7 +109,7 @@ def test_what_an_attack_finds_by_chance_is_told_from_what_it_does(tmp_path: Path
             assert (by_chance.low or 0.0) <= 0.0 <= (by_chance.high or 0.0)
             fell = 1 - (found["attack.accuracy", "square", "eps=0.02"].value or 0.0)
             page = Path(str(latest(folder, "night")[1].report)).read_text()
-            assert "Beyond that, attacks change hopskipjump (l2=6) " in page
+            assert "Beyond that, attacks change: hopskipjump (l2=6) " in page
             if flips:
                 assert fell > 0.2  # among so many draws there is a flip
         assert (fell, by_chance.value) == (0.0, 0.0)
