@@ -30,7 +30,7 @@ from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import CuratedSets, class_names
 from assay.data.templates import filled
 from assay.flows.report.comparison import flat_settings
-from assay.flows.report.records import read_table, tables_of
+from assay.flows.report.records import artifacts_of, read_table, tables_of
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
@@ -215,7 +215,7 @@ def export_run(
 
     require_new(target)
     chosen, curated = _curated(store, record, labeler)
-    samples = pa.concat_tables(tables_of(store, record, "Samples"), promote_options="default")
+    samples = read_table(store, artifacts_of(record, "Samples")[0])  # as they came in: later ones are noisy, or copies
     classes = dict(enumerate(classes_of(store, record)))
     folder = curated_folder(curated, samples, classes, original_paths(store, record))
     dataset = (record.settings.get("source") or {}).get("dataset")

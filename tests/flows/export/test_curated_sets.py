@@ -52,6 +52,12 @@ def make_samples() -> Made:
     return Made(write_table(pa.table(columns), into=Samples), write_table(pa.table(classes), into=Classes))
 
 
+@stage(version=1, title="noise")
+def make_noisy(samples: Artifact[Samples]) -> Artifact[Samples]:
+    noisy = {"id": ["s0 with typos"], "gold": pa.array([0], pa.int16()), "noise_of": ["s0"]}
+    return write_table(pa.table(noisy), into=Samples)
+
+
 @stage(version=1, title="order")
 def order_adversarially(samples: Artifact[Samples], labeler: str) -> Artifact[CuratedSets]:
     return write_table(an_order(flip=labeler == "snorkel").slice(N - min(N, samples.rows)), into=CuratedSets)
@@ -98,6 +104,7 @@ def finished(make_run: Callable[..., Run]) -> tuple[Store, Run]:
         for labeler in ("majority", "snorkel"):
             order_adversarially(made.samples, labeler)
             sketch_order(made.samples, labeler)  # of the same kind, and nothing to hand out
+        make_noisy(made.samples)
         run.record.settings = {"description": EVIL, "weak_labels": {"labelers": ["majority", "snorkel"]}}
         with run.store.folder.writing(f"runs/{run.id}/findings.parquet") as sink:
             pq.write_table(findings_table(findings), sink)
@@ -122,6 +129,12 @@ def test_samples_bring_their_own_columns_and_classes_their_names(finished: tuple
     last = pq.read_table(tmp_path / "out" / "D1.parquet").to_pylist()[0]
     assert (last["id"], last["mean age"], last["feature_label"]) == ("s39", 39.0, "own 39")
     assert (last["label"], last["label_name"], last["gold"], last["gold_name"]) == (1, "malignant", None, None)
+
+
+def test_what_an_audit_made_of_the_samples_is_no_part_of_the_set(finished: tuple[Store, Run], tmp_path: Path) -> None:
+    store, run = finished
+    export_run(store, run.record, tmp_path / "out")
+    assert "noise_of" not in pq.read_table(tmp_path / "out" / "curated.parquet").column_names
 
 
 def test_the_front_matter_names_one_existing_file_per_configuration(
