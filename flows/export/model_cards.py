@@ -162,12 +162,12 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
     >>> export_model(store, RunRecord("r1", "p", "2026-11-21", 0, "host", 1), "plain+maadvt", Path("new"))
     Traceback (most recent call last):
         ...
-    assay.infra.errors.InputError: Run r1 has no defended model: it has no defenses, or broke off.
+    assay.infra.errors.InputError: Run r1 has no defended network or classifier: it defended none, or broke off.
     """
     require_new(target)
     models = defended_models(store, record)
     if not models:
-        raise InputError(f"Run {record.id} has no defended model: it has no defenses, or broke off.")
+        raise InputError(f"Run {record.id} has no defended network or classifier: it defended none, or broke off.")
     if name not in models:
         variants = [model for model in models if model.startswith(f"{name}-")]
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
@@ -202,18 +202,18 @@ def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]
 
 def subject_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:
     """What to write under `subjects:`. Mean and std of images are the model's own, and go with its weights; refused of
-    a text classifier that no folder of Hugging Face can hold."""
+    a text classifier that no folder of Hugging Face can hold, and of taggers and scorers."""
     if "network" in card:
         own = {key: card[key] for key in ("network", "width")}
         values = {**own, "weights": f"{target}/{WEIGHTS}", "mean": card["mean"], "std": card["std"]}
         about = f"{card['defence']['defense']}, made of {card['defends']}"
-    elif _CONFIG in contents:
+    elif _CONFIG in contents and "text" in card:
         values = {"classifier": str(target), "text": card["text"]}
         about = f"trained on attacked copies too; its classes in their order: {', '.join(card['class_names'])}"
     else:
         raise InputError(
-            f"{name} is a layer on MiniLM's features, which is no model of its own that a folder could hold: defend a "
-            "`small-bert` or a Hugging Face model to hand one out."
+            f"{name} is a tagger, a scorer, or a layer on MiniLM's features, which no folder holds as a subject: "
+            "defend a network of images, `small-bert` or a Hugging Face classifier to hand one out."
         )
     written = ", ".join(f"{key}: {json.dumps(value)}" for key, value in {"name": name, **values}.items())
     return f"# {name}: {about}\nsubjects:\n  - {{{written}}}\n"

@@ -14,7 +14,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from huggingface_hub import ModelCard
 
 from assay.data.schemas import Samples, SubjectFiles
-from assay.flows.export.model_cards import export_model_cards
+from assay.flows.export.model_cards import export_model_cards, subject_lines
 from assay.flows.kind import Outcomes
 from assay.infra.errors import InputError
 from assay.infra.stages.runs import Run
@@ -117,3 +117,9 @@ def test_a_run_without_a_model_has_no_card(night: tuple[Store, Run], tmp_path: P
     with pytest.raises(InputError, match="measured no model"):
         export_model_cards(store, run.record, "cyclonedx", tmp_path / "cards")
     assert not (tmp_path / "cards").exists()
+
+
+def test_a_scorer_that_was_defended_is_refused_as_what_it_is(tmp_path: Path) -> None:
+    card = {"defence": {"defense": "attacked-copies"}, "pair": ["first", "second"]}
+    with pytest.raises(InputError, match="a scorer"):
+        subject_lines("mine+on-swap", card, {"config.json": b"{}"}, tmp_path)
