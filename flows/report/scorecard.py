@@ -63,9 +63,11 @@ def eps_text(finding: Finding) -> str:
 
 
 def attacked(findings: FindingIndex, subject: str, beside: Finding | None = None) -> Finding | None:
-    """What the strongest attack leaves; of images, where another subject's is given, at its ε."""
-    if beside is not None and eps_text(beside):
-        return lowest(findings.select("attack.accuracy", subject=subject, group=beside.group))
+    """What the strongest attack leaves; where another subject's is given, what the same attack leaves, or, of images,
+    the strongest at the same ε."""
+    if beside is not None:
+        of = None if eps_text(beside) else beside.of
+        return lowest(findings.select(beside.metric, subject=subject, of=of, group=beside.group))
     if left := strongest_attacks(findings).get(subject):
         return left
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]

@@ -182,7 +182,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         beyond = _by_chance(findings, left)
         text = f"At ε = {at} the strongest attack leaves {base} right on {_share(left)}{beyond}{kept}."
     elif left.stage == "attack" and success is not None:
-        copy = lowest(_success(findings, name) for name in _copies(findings, base))
+        copy = lowest(findings.get("attack.success_rate", name, success.of) for name in _copies(findings, base))
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
         changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
         text = f"The attack {success.of} changes the answer of {base} on {changed}."

@@ -156,10 +156,9 @@ def opposites(findings: WordFindings) -> str:
     allowed = [count.of for count in refused if count.value is None]
     count = round(sum(count.value or 0.0 for count in refused))
     if allowed:
-        names = " and ".join(distinct(allowed))
         return (
-            f"{names} may put in opposites (antonyms: allow), so part of {'its' if len(allowed) == 1 else 'their'} "
-            "success may be that the text says the opposite. "
+            f"{' and '.join(distinct(allowed))} may put in opposites (antonyms: allow), so part of "
+            f"{'its' if len(allowed) == 1 else 'their'} success may be that the text says the opposite. "
         )
     return (
         f"{integer(count)} {'replacement was' if count == 1 else 'replacements were'} refused as opposites of their "

@@ -308,6 +308,24 @@ def test_a_score_falls_under_attack_only_where_a_drop_is_shown(verdict: str) -> 
     assert [line.text for line in sentences(KINDS, findings)] == [told]
 
 
+def test_a_copy_keeps_what_it_keeps_under_the_same_attack_not_under_its_own_worst() -> None:
+    scores = {("mine", "swap"): 0.23, ("mine", "synonymy"): 0.43, ("mine+on-swap", "swap"): 0.59}
+    scores |= {("mine+on-swap", "synonymy"): 0.39, ("mine", "clean"): 0.8, ("mine+on-swap", "clean"): 0.76}
+    findings = FindingIndex(
+        [Finding("sts.pearson", of, "", name, value, n=150) for (name, of), value in scores.items()]
+        + [Finding("sts.drop", "swap", "", "mine", 0.57, 0.4, 0.7, 150, verdict="lower")]
+    )
+    told = "Pearson's r of mine falls from 0.800 to 0.230 under swap; mine+on-swap keeps 0.590."
+    assert [line.text for line in sentences(KINDS, findings)] == [told]
+    rates = {("bert", "a2t"): 0.6, ("bert", "pwws"): 0.2, ("bert+on-a2t", "a2t"): 0.1, ("bert+on-a2t", "pwws"): 0.3}
+    findings = FindingIndex(
+        [Finding("attack.success_rate", of, "", name, rate, n=90) for (name, of), rate in rates.items()]
+        + [Finding("attack.accuracy", of, "", name, 1 - rate, n=90) for (name, of), rate in rates.items()]
+    )
+    told = "The attack a2t changes the answer of bert on 60 % of the texts it attacks, that of bert+on-a2t on 10 %."
+    assert told in [line.text.replace("\u202f", " ").replace("\u00a0", " ") for line in sentences(KINDS, findings)]
+
+
 def test_a_change_names_whose_number_moved_from_where_to_where() -> None:
     before = Finding("attack.accuracy", "pgd", "eps=0.1", "net", 0.5, 0.45, 0.55, 400)
     after = Finding("attack.accuracy", "pgd", "eps=0.1", "net", 0.3, 0.26, 0.35, 400)
