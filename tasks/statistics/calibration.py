@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, kish
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import unvaried
+from assay.tasks.statistics.proportions import NO_SPREAD, unvaried
 from assay.tasks.statistics.resampling import (
     LEVEL,
     Array,
@@ -29,7 +29,6 @@ from assay.tasks.statistics.resampling import (
 )
 
 BINS = 10
-_NOTHING = 1e-12
 """What rounding leaves of a spread."""
 
 
@@ -90,7 +89,7 @@ def gap_interval(gaps: Array, sizes: Array, generator: np.random.Generator) -> C
         return CalibrationError(plain, float("nan"), float("nan"), float("nan"))
     drawn = replicates(binned, groups_there, generator)
     spread = drawn.std(axis=0)
-    if spread.max() < _NOTHING:
+    if spread.max() < NO_SPREAD:
         return CalibrationError(plain, *unvaried(min(plain, 1.0), kish(sizes), least=0.0), 0.0)
     value = float(_less_chance(gap, spread))
     moved, most = (
@@ -139,7 +138,7 @@ def mean_loss(lost: Array, sizes: Array, generator: np.random.Generator) -> Inte
     [0.1, 0.09, 0.32]
     """
     loss = bca_interval(ratio_of(lost, sizes), len(sizes), generator)
-    if len(sizes) < 2 or loss.high - loss.low > _NOTHING:
+    if len(sizes) < 2 or loss.high - loss.low > NO_SPREAD:
         return loss
     return Interval(loss.value, *(2 * end for end in unvaried(min(loss.value / 2, 1.0), kish(sizes), least=0.0)))
 
@@ -181,7 +180,7 @@ def share_interval(value: float, without: Sequence[float], groups: float) -> Int
     [0.0, 0.0, 0.137]
     """
     _, low, high = jackknife_interval(value, without)
-    if high - low < _NOTHING:
+    if high - low < NO_SPREAD:
         return Interval(value, *unvaried(min(value, 1.0), groups, least=0.0))
     return Interval(value, max(0.0, low), min(1.0, high))
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import Effective, codes_of, effective_size, sums_by_cluster
-from assay.tasks.statistics.proportions import wilson_of
+from assay.tasks.statistics.proportions import NO_SPREAD, wilson_of
 from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
@@ -53,7 +53,6 @@ class Proportion:
     n: int
 
 
-_NOTHING = 1e-12
 NOTHING = Proportion(None, None, None, 0)
 
 
@@ -225,7 +224,7 @@ def prediction_entropy(answers: Said, classes: int, groups: Groups = None) -> Pr
         rest = min(1 - wilson_of(counted, counted)[0], 1 - 1 / possible)
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
-    if half < _NOTHING:
+    if half < NO_SPREAD:
         half = float(chdtri(possible - 1, 1 - LEVEL) / (2 * counted * np.log(2)))
     return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)
 

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import share, unvaried, wilson_of
+from assay.tasks.statistics.proportions import NO_SPREAD, share, unvaried, wilson_of
 from assay.tasks.statistics.resampling import Interval
 
 Integers = npt.NDArray[np.int64]
 
 _SPREAD = 4
-_NOTHING = 1e-12
 _EXACT = 2**52  # sums of whole numbers below it are exact as floats too
 
 
@@ -100,7 +99,7 @@ def mean_within(values: npt.NDArray[np.float64], most: float = 1.0, groups: Inte
     """
     mean = float(values.mean())
     half = half_width(values - mean, groups)
-    if half > _NOTHING * most:
+    if half > NO_SPREAD * most:
         return Interval(mean, max(0.0, mean - half), min(most, mean + half))
     counted = len(values) if groups is None else kish(np.bincount(codes_of(groups)))
     low, high = unvaried(min(mean / most, 1.0), counted, least=0.0)

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.proportions import unvaried
+from assay.tasks.statistics.proportions import NO_SPREAD, unvaried
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 ABOVE = "attack.above_chance"
 MORE, NO_MORE = "more than chance", "no more than chance"
 """The verdicts of `attack.above_chance`: whether something does what asking again would not."""
-_NOTHING = 1e-12
 
 
 def changed_shares(first: Codes, again: Sequence[Codes]) -> Floats:
@@ -47,7 +46,7 @@ def mean_share(about: Finding, shares: Floats, groups: Codes | None) -> Finding:
     moved = np.bincount(clusters, (shares - value) / n)
     there = len(np.unique(clusters))
     error = float(np.sqrt(moved @ moved * there / max(1, there - 1)))
-    if error < _NOTHING:  # all alike, or of one group
+    if error < NO_SPREAD:  # all alike, or of one group
         low, high = unvaried(value, there)
         return replace(about, n=n, value=value, low=low, high=high)
     half = -error * float(stdtrit(max(1, there - 1), 0.025))

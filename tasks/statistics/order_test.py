@@ -26,7 +26,7 @@ import numpy.typing as npt
 from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, from_the_others, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.proportions import unvaried, wilson_of
+from assay.tasks.statistics.proportions import NO_SPREAD, unvaried, wilson_of
 from assay.tasks.statistics.resampling import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,6 @@ _CELLS = 1 << 20
 _CACHED = 1 << 16
 """Numbers of a block of permutations: what is made of them stays in a processor's cache."""
 _POWER = 0.8
-_NOTHING = 1e-12
 
 
 class PatternTotals(NamedTuple):
@@ -336,7 +335,7 @@ def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> I
     if pairs < 2:
         return Interval(value, -1.0, 1.0)
     half = _critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
-    if value and half < _NOTHING:
+    if value and half < NO_SPREAD:
         return Interval(value, *unvaried(value, pairs))
     return Interval(value, max(-1.0, value - half), min(1.0, value + half))
 

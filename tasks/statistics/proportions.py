@@ -15,6 +15,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.resampling import Interval
 
 PAPER_Z = 1.64  # Pugh et al., Figure 2: a 90 % band
+NO_SPREAD = 1e-12  # what varies less is alike but for rounding
 
 
 class Bands(NamedTuple):
