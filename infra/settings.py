@@ -166,7 +166,8 @@ class Compute(Settings):
     retries: int = Field(default=2, ge=0, le=20)
     """How often a partition is tried again that failed or lost its worker."""
     quarantine: int = Field(default=0, ge=0)
-    """How many partitions of a stage may fail for good, each named, before the run does."""
+    """How many partitions of a stage may fail for good, each named, before the run does; for rules, weak labels, the
+    order, and tables along it. What looks at a subject's single answers, as attacks do, wants all of them."""
     at_once: Literal["auto"] | Annotated[int, Field(ge=1, le=256)] = "auto"
     """How many stages work at once; `auto` is as many as there are workers (one with `serial`)."""
     memory: Annotated[str, BeforeValidator(_as_written)] = Field(
