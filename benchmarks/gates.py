@@ -20,7 +20,7 @@ from assay.flows.report.gates import Budget
 from assay.tasks.statistics.between_runs import RunDifference, Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.e_process import NewSamples, evidence
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Compared, look
+from assay.tasks.statistics.gates import look
 from assay.tasks.statistics.proportions import share
 from assay.tasks.statistics.settings import Gate
 
@@ -86,7 +86,7 @@ def on_change(level: float) -> Judge:
         usual, strict = (difference(before.sampled(), after.sampled(), rng, one) for one in (0.95, 1 - 2 * level))
         assert isinstance(usual, RunDifference)
         assert isinstance(strict, RunDifference)
-        return look(GATE, Compared(Finding("subject.accuracy"), usual, strict), "last", level).raw == "failed"
+        return look(GATE, Finding("subject.accuracy"), usual, strict, "last", level).raw == "failed"
 
     return judge
 

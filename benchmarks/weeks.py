@@ -19,7 +19,7 @@ import numpy.typing as npt
 from assay.flows.report.gates import Budget
 from assay.tasks.statistics.between_runs import On, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import Compared, look
+from assay.tasks.statistics.gates import look
 from assay.tasks.statistics.settings import Gate
 
 N, RIGHT, LOSS, CHURN = 3000, 0.88, 0.03, 0.005
@@ -115,7 +115,7 @@ def is_red(before: Night, after: Night, rng: np.random.Generator, on: On = "all"
         return False
     usual, gate = difference(*nights, rng, 0.95, on), GATE.model_copy(update={"drop_at_most": bound})
     assert usual is not None
-    return look(gate, Compared(Finding("subject.accuracy"), usual, strict), "last", LEVEL).raw == "failed"
+    return look(gate, Finding("subject.accuracy"), usual, strict, "last", LEVEL).raw == "failed"
 
 
 def week(change: Change, loss: float, rng: np.random.Generator, on: On = "all", bound: float = 0.0) -> bool:

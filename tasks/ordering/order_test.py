@@ -37,7 +37,7 @@ from assay.tasks.ordering.ranges import (
 from assay.tasks.ordering.settings import OURS
 from assay.tasks.ordering.sorting import Range
 from assay.tasks.statistics.calibration import BINS, PARTS, error_findings, gap_interval, mean_loss, share_interval
-from assay.tasks.statistics.clusters import counted_share, sums_by_cluster
+from assay.tasks.statistics.clusters import counted_share, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.order_test import (
@@ -308,7 +308,7 @@ def area_gain(judged: OrderCounts, ours: OrderCounts, level: float = 0.95) -> In
 
 def risk_finding(stage: str, judged: OrderCounts) -> Finding:
     """`STAGE.aurc`: the area under the risk-coverage curve."""
-    risk = share_interval(judged.risk, judged.risk_without, judged.area.groups)
+    risk = share_interval(judged.risk, judged.risk_without, kish(judged.area.right + judged.area.wrong))
     return Finding(f"{stage}.aurc", n=judged.area.n).estimated(risk)
 
 
