@@ -372,7 +372,7 @@ class Folder:
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The content of a JSON file, or None where there is none or it is not whole."""
         try:
-            with self._explaining_faults():
+            with self._explaining_faults("read"):
                 value = json.loads(self.read(name))
         except (FileNotFoundError, json.JSONDecodeError, UnicodeDecodeError):
             return None
@@ -511,7 +511,7 @@ class Folder:
         return True
 
     @contextmanager
-    def _explaining_faults(self) -> Iterator[None]:
+    def _explaining_faults(self, work: str = "write to") -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -523,7 +523,7 @@ class Folder:
                 reason = os.strerror(error.errno or 0).lower()
                 place = os.path.dirname(str(error.filename or "")) or self.url  # may be another's than the store is
                 raise UnwritableError(
-                    f"Cannot write to {place}: {reason}. Choose a folder you may write to with --store."
+                    f"Cannot {work} {place}: {reason}. Choose a folder you may {work} with --store."
                 ) from error
             raise
 

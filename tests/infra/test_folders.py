@@ -92,6 +92,15 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path):
         Folder(str(tmp_path)).write("file/x", b"1")
 
 
+def test_what_may_not_be_read_is_not_said_to_be_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def refused(*_: object) -> bytes:
+        raise PermissionError(errno.EACCES, "denied", f"{tmp_path}/runs/r1.json")
+
+    monkeypatch.setattr(Folder, "read", refused)
+    with pytest.raises(InputError, match=f"Cannot read {tmp_path}/runs: permission denied"):
+        Folder(str(tmp_path)).read_json("runs/r1.json")
+
+
 def test_a_file_is_shared_under_another_name_and_outlives_the_first(folder):
     folder.write("a/one", b"content")
     assert folder.share("a/one", "b/two")
