@@ -136,7 +136,7 @@ AT_ONCE: list[tuple[Callable[[Project], None], tuple[str, ...]]] = [
     (wrong_type, ("pipelines.yaml:10", "five", "expected a whole number")),
     (unknown_name, ('There is no pipeline "night" in pipelines.yaml. Did you mean nights?',)),
     (broken_import, ("rules.py", "line 3", "signall")),
-    (unwritable, ("Cannot write to", "artifacts", "--store")),
+    (unwritable, ("Cannot read", "artifacts: not a directory", "--store")),
     (gpu_required, ("compute.gpu is required", "no CUDA device", "compute.gpu: preferred")),
 ]
 
