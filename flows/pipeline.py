@@ -110,6 +110,8 @@ def times_due(cron: str, days: float) -> float:
 S = TypeVar("S", bound=Settings)
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}"
+CHANGES_NO_FINDING = ("name", "description", "schedule", "budget", "gates")
+"""What of a pipeline changes nothing that is measured."""
 
 
 class Pipeline(Settings):

@@ -125,7 +125,7 @@ def record_refusal(project: Project, pipeline: str, seed: int, error: AssayError
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     record = RunRecord(new_run_id(), pipeline, started, seed, socket.gethostname(), os.getpid())
     _note_end(record, error)
-    with suppress(AssayError, OSError):  # why it was refused matters more than a store that takes no word of it
+    with suppress(AssayError, OSError):  # why it was refused matters more than a store that cannot be written
         store = Store(project.store).open()
         store.save_run(record)
         write_index(store)

@@ -57,7 +57,7 @@ class Settings(BaseModel):
                 )
 
 
-class OfColumns(Settings):
+class ColumnSettings(Settings):
     """Settings about `columns`; a list of these alone is the short form."""
 
     @model_validator(mode="before")

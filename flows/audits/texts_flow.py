@@ -346,8 +346,7 @@ def _shown(audit: WordAudit, classes: Sequence[str], masked: bool) -> Iterator[A
 
 def fewest_words(ground: Ground, audit: WordAudit) -> Iterator[Artifact[SampleHardness]]:
     """The fewest words whose replacement turns the answer, of the classifiers themselves, not of defended copies. Only
-    word attacks say that: a test of behaviour changes what it finds, and of a negated text it is the answer that stands
-    which counts."""
+    word attacks search for the fewest: tests of behaviour do not, and a negated text counts where its answer stays."""
     swapping = [attack.called for attack in ground.pipeline.attacks if isinstance(attack, WordAttack)]
     for subject in ground.pipeline.subjects:
         for name, attacked in tables_of(audit.attacked.get(subject.name, {}), "attacked").items():

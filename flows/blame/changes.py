@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from assay.flows.audits.data import Data
+from assay.flows.pipeline import CHANGES_NO_FINDING
 from assay.flows.report.comparison import differing_names, setting_changes
 from assay.flows.report.records import ingested, parts_of, subjects_in
 from assay.infra.errors import all_named, first_named
@@ -30,8 +31,6 @@ SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED = "samples", "rules", "model", "w
 PARTS = (SAMPLES, RULES, MODEL, WEIGHTS, SETTINGS, SEED)
 """In the order in which they are read; files that two of them share are a part of their own."""
 _KEYS = {"source": SAMPLES, "labeling": RULES, "subjects": MODEL}
-_SAYS_NOTHING = ("name", "description", "schedule", "budget", "gates", "subject")
-"""What of a pipeline changes no finding; a single `subject` stands among the `subjects` as well."""
 _WEIGHTS = (".safetensors", ".npz", ".npy", ".joblib", ".onnx", ".pt", ".bin")
 
 
@@ -60,7 +59,7 @@ class Side:
             if part == MODEL:
                 pieces[WEIGHTS][key] = [subject.get("weights") for subject in value or ()]
                 pieces[MODEL][key] = [{**subject, "weights": None} for subject in value or ()]
-            elif part != SAMPLES and key not in _SAYS_NOTHING:
+            elif part != SAMPLES and key not in (*CHANGES_NO_FINDING, "subject"):  # which stands among `subjects`
                 pieces[part][key] = value
         return pieces
 
@@ -88,7 +87,7 @@ def _lies_at(name: str, place: str) -> bool:
     (True, True)
     """
     path = posixpath.normpath(place)
-    in_full = PurePath(name).is_absolute() and f"/{path.lstrip('./')}/" in f"{name}/"
+    in_full = path.startswith("../") and f"/{path.rpartition('../')[2]}/" in f"{name}/"
     return bool(place) and (in_full or f"{name}/".startswith(f"{path}/"))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
-from assay.flows.pipeline import times_due
+from assay.flows.pipeline import CHANGES_NO_FINDING, times_due
 from assay.flows.report.comparison import FindingKey, KeptOutcomes, difference_between
 from assay.flows.report.ledger import checksum_of
 from assay.flows.report.records import find_run, open_store
@@ -397,8 +397,8 @@ class Past:
         return baseline is None or _audited(baseline) == _audited(run)
 
     def _seen_by(self, gate: Gate, run: RunRecord) -> Mapping[str, Any] | None:
-        """What the gate saw of a run, by its bound or by the one that it had then, which no gate has now; of two with
-        one bound, of which one only warns, both saw the same."""
+        """What the gate saw of a run: under its present bound, or under an earlier one, edited since, that no gate has
+        any more. Two gates with one bound, of which one only warns, saw the same."""
         question, bound = _asked(gate.model_dump())
         then = zip(map(_asked, run.settings.get("gates", ())), run.gates, strict=False)
         by_bound = {then_bound: seen for (then_question, then_bound), seen in then if then_question == question}
@@ -426,13 +426,10 @@ def _digests(run: RunRecord, kind: str) -> tuple[str, ...]:
     return tuple(sorted(str(output["digest"]) for output in outputs if output.get("kind") == kind))
 
 
-_MEASURES_NOTHING = ("gates", "schedule", "description", "budget")
-
-
 def _audited(run: RunRecord) -> tuple[object, ...]:
     """The models that a run audited, the team's own code (rules), and its settings but for those that change nothing
     that is measured."""
-    settings = {name: value for name, value in run.settings.items() if name not in _MEASURES_NOTHING}
+    settings = {name: value for name, value in run.settings.items() if name not in CHANGES_NO_FINDING}
     code = sorted((file["name"], file["sha256"]) for file in run.ingredients if file.get("what") == "code")
     return _digests(run, "SubjectFiles"), code, settings
 

@@ -354,7 +354,7 @@ class Step:
 @dataclass(frozen=True)
 class LeastTime:
     """Before the first stage, then a chain of stages and all work that waits for its end over all slots: of all such
-    chains what takes longest. Nothing waits for the end of the whole chain; all work waits for the empty one."""
+    chains the one that takes longest. Nothing waits for the end of a whole chain; all work waits for the empty one."""
 
     start: float
     chain: tuple[str, ...]

@@ -14,6 +14,7 @@ from assay.tasks.reporting.numerals import class_called, integer, interval, numb
 from assay.tasks.reporting.parts import Mark, Tone
 from assay.tasks.reporting.report import red_flags
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, lowest
+from assay.tasks.subjects.page import is_shown_worse
 
 CLEAN = "clean"
 SCORES = {"ner.f1": "F1", "sts.pearson": "Pearson's r", "regression.r2": "R²"}
@@ -199,8 +200,7 @@ def is_beaten(findings: FindingIndex, finding: Finding) -> bool:
 
 def is_worse(findings: FindingIndex, finding: Finding) -> bool:
     """Whether one constant answer is shown to get more, by the run's own test and its interval."""
-    gain, test = (findings.get(f"subject.above_constant{part}", *finding.about) for part in ("", "_p"))
-    return bool(gain and test and (gain.high or 0.0) < 0 and test.verdict == "worse")
+    return is_shown_worse(*(findings.get(f"subject.above_constant{part}", *finding.about) for part in ("", "_p")))
 
 
 def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark | None:

@@ -103,7 +103,7 @@ def _beaten(findings: FindingIndex, _: str) -> Lines:
         if answer is not None and answer.metric not in SCORES and is_beaten(findings, answer):
             outcome = "right less often" if is_worse(findings, answer) else "not shown to be right more often"
             by_outcome[outcome][name] = answer
-    for outcome, beaten in sorted(by_outcome.items(), reverse=True):  # first who is shown to be worse
+    for outcome, beaten in sorted(by_outcome.items(), reverse=True):  # those shown to be worse come first
         names, first = list(beaten), next(iter(beaten.values()))
         are, right = ("are", "") if len(names) > 1 else ("is", f" ({_share(first)})")
         text = f"{listed(names)} {are} {outcome}{right} than one constant answer"

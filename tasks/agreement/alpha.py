@@ -21,7 +21,7 @@ from pydantic import Field
 
 from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
-from assay.infra.settings import OfColumns
+from assay.infra.settings import ColumnSettings
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -42,7 +42,7 @@ from assay.tasks.statistics.resampling import (
 )
 
 
-class Annotators(OfColumns):
+class Annotators(ColumnSettings):
     """The columns with single annotators' labels: how far they agree beyond chance (Krippendorff's alpha), and with
     gold.
 

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.errors import InputError
-from assay.infra.settings import OfColumns
+from assay.infra.settings import ColumnSettings
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -34,7 +34,7 @@ from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
 
 
-class Slices(OfColumns):
+class Slices(ColumnSettings):
     """The columns (a site, a sex, a device) by whose values subjects are looked at; where they are worse is searched on
     one half and confirmed on the other.
 

@@ -34,8 +34,8 @@ def group_names(column: pa.Array) -> pa.Array:
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
         if (pc.max(pc.abs(column.cast(pa.float64()))).as_py() or 0) >= 2.0**53:  # neighbours are one double from here
             raise InputError(
-                "The column that `source.group` names has numbers of 16 digits and more, read as fractions: several "
-                "groups would be one: make it text (in CSV by `columns`, in JSON by quotes)."
+                "The column that `source.group` names has numbers of 16 digits and more, read as fractions, so that "
+                "several groups would be one; make it text (in CSV by `columns`, in JSON by quotes)."
             )
     names = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)

@@ -64,6 +64,11 @@ def _lessons(findings: FindingIndex) -> list[str]:
     return sentences
 
 
+def is_shown_worse(above: Finding | None, test: Finding | None) -> bool:
+    """Whether one constant answer is shown to get more, by the gain over it and the gain's test."""
+    return bool(above and test and (above.high or 0.0) < 0 and test.verdict == "worse")
+
+
 def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
     """A sentence on the subjects that are shown to be right less often than one constant answer, and one on those that
     are not shown to be right oftener, if there are any."""
@@ -76,8 +81,7 @@ def _no_better_than_one_answer(findings: FindingIndex) -> list[str]:
         if (above.low or 0.0) > 0 and (test is None or test.verdict == "better"):
             continue
         shares = [percent(getattr(finding, "value", None), 0) for finding in (share, always)]
-        worse = test is not None and test.verdict == "worse" and (above.high or 0.0) < 0
-        outcome = "Right less often" if worse else "Not shown to be right more often"
+        outcome = "Right less often" if is_shown_worse(above, test) else "Not shown to be right more often"
         outcomes[outcome].append(f"{above.subject} ({shares[0]}, one constant answer {shares[1]})")
     than = "than one constant answer, which would withstand everything"
     return [f"{outcome} {than}: {first_few(names)}." for outcome, names in sorted(outcomes.items(), reverse=True)]

@@ -47,7 +47,7 @@ class Negation(Check):
 
 
 def rename(text: str, _predicted: int, _ask: Ask, _settings: Names, generator: np.random.Generator) -> str:
-    """The text with other given names, the same one for the same one; also in `Anna's` and `Anna-Maria`."""
+    """The text with its given names replaced, each by one name throughout; also in `Anna's` and `Anna-Maria`."""
     written = set(re.findall(r"\w+", text)) & set(given_names())
     others = [name for name in given_names() if name not in written]
     drawn = dict(zip(sorted(written), generator.permutation(others).tolist(), strict=False))

@@ -257,7 +257,7 @@ def _load(subject: ResolvedSubject, card: Mapping[str, Any], weights: bytes, dev
     with torch.device("meta" if ours else "cpu"):  # weights that are replaced at once need not be drawn first
         network = _built(subject, card)
     load_state(network, weights, subject.settings.name, assign=ours)
-    for weight in network.eval().parameters():  # the network itself cannot be told so where it is TorchScript
+    for weight in network.eval().parameters():  # TorchScript has no requires_grad_ for the whole network
         weight.requires_grad_(False)
     network = on_device(network, device, ours)
     if device == "cuda" and subject.has_gradient:
