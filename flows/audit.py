@@ -46,13 +46,14 @@ class Audit:
 
 
 @subflow("audit")
-def audit(pipeline: Pipeline, folder: Path) -> Audit:
-    """Everything that the pipeline asks for."""
+def audit(pipeline: Pipeline, folder: Path, data_folder: Path | None = None) -> Audit:
+    """Everything that the pipeline asks for; its data may lie in a folder of their own."""
     run = current_run()
     if run.is_night:
         run.ingredients.count_from(folder)
     run.masked = pipeline.masked
-    data = run_kind(DATA, Ground(pipeline, folder), {})  # no branch, since nothing stands without it
+    # no branch, since nothing stands without it
+    data = run_kind(DATA, Ground(pipeline, folder, data_folder=data_folder), {})
     ground = Ground(pipeline, folder, run_kinds(pipeline, folder, data))
     run.allowance.lift()
     measured = [findings for result in ground.results.values() for findings in result.findings]

@@ -281,6 +281,8 @@ class Ground:
     results: Mapping[str, Any] = field(default_factory=dict)
     later: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     """By name, what waits for the audits that it asks later for and gives their results."""
+    data_folder: Path | None = None
+    """Where the paths of the source start from, if elsewhere: images are not followed out of it by links."""
 
     def of(self, result: type[T]) -> T:
         """The result of that type; the audit says in `stands_on` whose it is."""

@@ -98,13 +98,14 @@ def ingest_samples(ground: kind.Ground) -> Data:
     from assay.tasks.subjects.resolved import resolve_subject
     from assay.tasks.subjects.spot_check import look_before
 
-    source = resolve(ground.pipeline.source, ground.folder)
+    beside = ground.data_folder or ground.folder
+    source = resolve(ground.pipeline.source, beside)
     entered = ingest(source, source.settings)
     note_files(current_run(), source)
     paths = keep_paths(source, source.settings) if names_paths(source.settings) else None
     data = Data(entered.samples, entered.classes, entered.rejects, entered.contract, paths=paths)
     if (gold := ground.pipeline.source.gold) is not None:  # people's answers
-        settled = settle_gold(data.samples, data.classes, find_answers(gold, ground.folder))
+        settled = settle_gold(data.samples, data.classes, find_answers(gold, beside))
         data = replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
     for subject in ground.pipeline.subjects:
         if subject.model is not None and address_of(subject.model) is None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from assay.flows.audit import audit, run_kind
 from assay.flows.audits.data import DATA
@@ -38,6 +38,9 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.terminal import Progress
 from assay.infra.user_code.choices import plugins_in
+from assay.tasks.ingest.entry import prepare
+from assay.tasks.ingest.layout import most_rows, plan_pieces
+from assay.tasks.ingest.sources import resolve
 from assay.tasks.reporting.numerals import plural
 
 TOLERANCE = 0.01
@@ -110,7 +113,7 @@ def recompute(bundle: Bundle, share: float, seed: int, data: Path | None, progre
         # A few parts are computed in this process, before workers would have started.
         engine = "serial" if bundle.has_results and not any(unit.on_gpu for unit in units) else "local"
         began = time.perf_counter()
-        keys, measured, failure = _run(bundle, store, folder, engine, progress)
+        keys, measured, failure = _run(bundle, store, folder, data, engine, progress)
         seconds = time.perf_counter() - began
         compared = ("not reproduced", failure) if failure else _compared(bundle, store, drawn, keys, measured)
     metrics = {row["metric"] for row in measured}
@@ -133,7 +136,7 @@ def _units(store: Store, bundle: Bundle) -> list[Unit]:
 
 
 def _run(
-    bundle: Bundle, store: Store, folder: Path, engine: str, progress: Progress
+    bundle: Bundle, store: Store, folder: Path, data: Path | None, engine: str, progress: Progress
 ) -> tuple[set[str], list[dict[str, Any]], str]:
     """The keys of the stages that the audit comes across, the findings that it measures, and how it failed, if so."""
     record, compute = bundle.record, Compute(engine=engine)
@@ -141,15 +144,23 @@ def _run(
     opened = partial(open_engine, compute, progress.notice)
     with Run(record.pipeline, store, opened, progress, seed=record.seed, compute=compute, aside=True) as run:
         try:
-            samples = run_kind(DATA, Ground(pipeline, folder), {}).samples
+            run.compute = Compute(engine=engine, partitions=_cut(record, pipeline, data or folder))
+            samples = run_kind(DATA, Ground(pipeline, folder, data_folder=data), {}).samples
         except InputError as error:
             raise InputError(f"{error} Name the folder that the data of the run lie in with --data.") from error
         if samples.digest not in {handle.digest for handle in artifacts_of(record, "Samples")}:
             raise InputError("The data here are not those of the run: name the folder that they lie in with --data.")
-        audited = audit(pipeline, folder)
+        audited = audit(pipeline, folder, data)
         measured = [finding_row(finding) for finding in audited.measured()]
     keys = {f"{stage.stage}/{stage.key}" for stage in run.record.stages}
     return keys, measured, next(map(str, audited.failures), "")
+
+
+def _cut(record: RunRecord, pipeline: Pipeline, folder: Path) -> Literal["auto"] | int:
+    """Into how many partitions the run had its source cut, where it was not by size: only then are files the same."""
+    reading, files = prepare(resolve(pipeline.source, folder))
+    signed = artifacts_of(record, "Samples")[0].partitions
+    return "auto" if len(plan_pieces(files, None, most_rows(reading.layout))) == signed else signed
 
 
 def _pipeline_of(settings: Mapping[str, Any], folder: Path) -> Pipeline:

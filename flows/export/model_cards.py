@@ -173,7 +173,10 @@ def export_model(store: Store, record: RunRecord, name: str, target: Path) -> st
         others = f"of that kind it has {', '.join(variants)}" if variants else suggestion(name, models)
         raise InputError(f"Run {record.id} has no defended model {name!r}; {others}")
     contents = store.contents(store.output(models[name]))
-    lines = subject_lines(name, json.loads(contents[CARD]), contents, target)
+    card = json.loads(contents[CARD])
+    lines = subject_lines(name, card, contents, target)
+    if _CONFIG in contents:
+        contents = {**contents, _CONFIG: _naming_classes(contents[_CONFIG], card)}
     with appearing_whole(target) as draft:
         for file, content in contents.items():
             (draft / file).write_bytes(content)
@@ -198,6 +201,17 @@ def defended_models(store: Store, record: RunRecord) -> dict[str, Artifact[Any]]
     """The files of every model of a run that is none of its pipeline's own subjects, by name."""
     given = {str(subject["name"]) for subject in subjects_in(record.settings)}
     return {name: files for name, files in model_files(store, record).items() if name and name not in given}
+
+
+def _naming_classes(config: bytes, card: Mapping[str, Any]) -> bytes:
+    """The configuration of a text classifier with the classes that it learned: it has none, or those of its start.
+
+    >>> _naming_classes(b'{"id2label": {"0": "bad", "1": "good"}}', {"columns": [0, 1], "class_names": ["good", "bad"]})
+    b'{"id2label": {"0": "good", "1": "bad"}, "label2id": {"good": 0, "bad": 1}}'
+    """
+    codes = dict(zip(card["class_names"], card["columns"], strict=True))
+    named = {"id2label": {str(code): name for name, code in codes.items()}, "label2id": codes}
+    return json.dumps({**json.loads(config), **named}).encode()
 
 
 def subject_lines(name: str, card: dict[str, Any], contents: dict[str, bytes], target: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from direct_nights import latest, perform_night, project_in
+from planted_images import plant_images
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import SSlibKey
 from tampered_bundles import TAMPERED, Honest, files_in, new_keys, rebuilt
@@ -185,6 +186,22 @@ def test_a_part_is_reproduced_elsewhere_from_the_bundle_and_the_data_alone(
         assert "rules.py" in heard.err
     finally:
         shutil.move(away, night)
+
+
+def test_images_that_a_table_names_are_read_where_the_data_lie(tmp_path: Path) -> None:
+    folder = tmp_path / "team"
+    folder.mkdir()
+    perform_night(plant_images(folder, count=60), "night")
+    _, private, public = new_keys(tmp_path, "signer")
+    checked = read_bundle(bundled(folder, private, tmp_path / "night.zip"), public)
+    (tmp_path / "data").mkdir()
+    for name in ("scans", "scans.csv", "weights.safetensors"):
+        shutil.move(folder / name, tmp_path / "data" / name)
+    came = recompute(checked, 0.3, 0, tmp_path / "data", Progress())
+    assert came.verdict == "reproduced", came.where
+    shutil.copy(tmp_path / "data" / "scans" / "0001.png", tmp_path / "data" / "scans" / "0002.png")
+    with pytest.raises(InputError, match="The data here are not those of the run"):
+        recompute(checked, 0.3, 0, tmp_path / "data", Progress())
 
 
 def test_other_data_are_refused(honest: Honest, night: Path) -> None:

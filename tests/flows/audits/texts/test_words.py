@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import trust_case
 from grounds import examined, ground_of_page, pipeline_of
 from ruamel.yaml import YAML
 
+from assay.data.schemas import class_names
 from assay.flows.audits.challenge import outcomes_of_challenge
 from assay.flows.audits.subjects_flow import Examination
 from assay.flows.audits.table import KINDS
@@ -188,6 +190,8 @@ def test_a_classifier_taught_by_copies_is_handed_out_and_answers_alike_elsewhere
         export_model(run.store, run.record, "bert", folder)
     export_model(run.store, run.record, "bert+on-noise", folder)
     assert {"card.json", "config.json", "model.safetensors", "subject.yaml"} <= {one.name for one in folder.iterdir()}
+    named = json.loads((folder / "config.json").read_text())["id2label"]
+    assert [named[str(code)] for code in range(len(named))] == class_names(collect(examination.classes, None))
     (written,) = YAML(typ="safe").load(folder / "subject.yaml")["subjects"]
     again = pipeline_of(name="again", source={"csv": "a.csv"}, subjects=[written])
     ground = examined(again, tmp_path, examination.classes, HeldOut(examination.training, examination.evaluation))
