@@ -6,15 +6,13 @@ Per sample a row (`probe_samples`), from the rows the flags (`flags_of_probes`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
-from torch import Tensor
 
 from assay.data.schemas import Probed
-from assay.tasks.attacks.batch import Batch, Draws, ask, pose
 from assay.tasks.attacks.measures import matrix
 from assay.tasks.attacks.pgd import PGD
 from assay.tasks.attacks.red_flags import PROBES, Reading
@@ -22,6 +20,11 @@ from assay.tasks.attacks.running import run_attack
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.classification import Truth, one_answer, proportion
 from assay.tasks.subjects.images.model import ImageModel, said
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.attacks.batch import Batch, Draws
 
 START = 4 / 255
 """How far from the image gradients are looked at a second time, as an attack with a random start would."""
@@ -37,6 +40,10 @@ _MANY = 0.05  # the share of samples without a gradient that raises the flag
 def probe_samples(model: ImageModel, images: Tensor, truth: Tensor, draws: Draws) -> pa.Table:
     """One row per sample: what its logits look like, its largest gradients, how far repeated answers lie apart, and
     the probabilities before and after an attack with ε = 1."""
+    import torch
+
+    from assay.tasks.attacks.batch import ask, pose
+
     batch = pose(PGD(), model, images.to(model.device), truth, START, draws)
     answers = torch.stack([ask(model, batch.images) for _ in range(REPEATS)])
     logits, spread = answers[0], (answers.amax(dim=0) - answers.amin(dim=0)) / (1 + answers[0].abs())

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
 from toolz import groupby
-from torch import Tensor
 
 from assay.data.images import image_columns, pixels_of
 from assay.data.schemas import AdversarialImages, Attacked
@@ -25,7 +23,6 @@ from assay.infra.engines.devices import deterministically
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.infra.user_code.choices import FromPlugins, plugin_faults
-from assay.tasks.attacks.batch import Draws, Perturb, pose, require_numbers
 from assay.tasks.attacks.choice import broken_bounds
 from assay.tasks.attacks.settings import COUNTED, ImageAttack, eps_name
 from assay.tasks.attacks.table import IMAGE_ATTACKS
@@ -34,6 +31,11 @@ from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import rows_by_sample
 from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, require_pixels, said
 from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.attacks.batch import Draws, Perturb
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ def run_attack(
     `images` are float32 [n, c, h, w] within [0, 1]; `targets` what is true of them, as class codes [n] or as labels
     [n, k] of 1, 0 and -1. `perturb` is the trained generator of an attack that has one.
     """
+    import torch
+
+    from assay.tasks.attacks.batch import pose, require_numbers
+
     if settings.only_accuracy and model.multilabel:
         raise InputError(
             f"The attack {settings.called} has `only_accuracy`, which stops at a sample's first wrong answer, and the "
@@ -94,6 +100,8 @@ def run_attack(
 def _require_sound(
     settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws
 ) -> None:
+    import torch
+
     if not 0 <= eps <= (1 if settings.norm in ("linf", "patch") else math.inf):
         raise InputError(f"An ε of {eps:g} is none: ε is how far a pixel of [0, 1] may move, such as 4/255 or 0.1.")
     if images.dtype != torch.float32 or images.ndim != 4 or not len(images) == len(targets) == len(draws.ids):
@@ -151,6 +159,10 @@ class AttackJob:
 
     def result(self, model: ImageModel, targeted: TargetedImages, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
+        import torch
+
+        from assay.tasks.attacks.batch import Draws
+
         images, targets = torch.from_numpy(targeted.pixels), torch.from_numpy(targeted.targets)
         choice, perturb = IMAGE_ATTACKS.of(self.attack), None
         with plugin_faults(self.attack, choice.word, self.subject.masked):

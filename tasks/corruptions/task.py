@@ -7,13 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
-from torch import Tensor
 
 from assay.data.images import Pixels, image_columns, pixels_of
 from assay.data.schemas import (
@@ -33,7 +31,6 @@ from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_tab
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_faults
-from assay.tasks.corruptions.camera import Draws
 from assay.tasks.corruptions.choice import Corruption, require_bounds, sequence, strongest_frames
 from assay.tasks.corruptions.findings import Errors, clean_errors, corruption_findings
 from assay.tasks.corruptions.table import CORRUPTIONS, Corruptions
@@ -58,6 +55,9 @@ from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _BYTES = {"cpu": 64 << 20, "cuda": 2 << 30}  # of the frames that are there at a time
 _SMALLEST = 8  # pixels: below, there is nothing to blur or to shift
@@ -86,6 +86,10 @@ def answers_to_frames(
 
     `shown` says which samples are kept for the report, [n]. What is said of a sample does not depend on the others.
     """
+    import torch
+
+    from assay.tasks.corruptions.camera import Draws
+
     require_pixels(pixels, ids)
     if len(pixels) and min(pixels.shape[-2:]) < _SMALLEST:
         raise InputError(
@@ -115,6 +119,8 @@ def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: 
 
     The frames stay on the model's device, and go through it in blocks of its one fixed size.
     """
+    import torch
+
     flat = frames.flatten(0, 1)
     outputs = []
     with torch.inference_mode():

@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
-from torch import Tensor
 
 from assay.data.images import pixels_of
 from assay.data.schemas import Certified, Classes, Findings, Samples, SubjectFiles, class_names
@@ -30,13 +29,21 @@ from assay.tasks.subjects.holding_out import draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.images.model import ImageModel, load_image_model, require_pixels
 from assay.tasks.subjects.images.task import learn_images
-from assay.tasks.subjects.images.training import Batch, Descent
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import TrainedSubject, trained_on_worker
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.subjects.images.training import Batch, Descent
 
 
 def under_noise(sigma: float, batch: Batch) -> Descent:
     """The loss of a batch under fresh N(0, σ²) noise, not clipped to [0, 1] as smoothing does not."""
+    import torch
+
+    from assay.tasks.subjects.images.training import Descent
+
     noise = batch.seeds.generator().standard_normal(tuple(batch.images.shape), dtype=np.float32)
     logits = batch.model.logits(batch.images + sigma * torch.from_numpy(noise).to(batch.images.device))
     return Descent(batch.loss(logits, batch.targets), logits)
@@ -82,6 +89,8 @@ def sample_under_noise(
 
     Noisy pixels are not clipped to [0, 1]: the proof needs the noise as it is.
     """
+    import torch
+
     counts = np.zeros(model.classes, np.int64)
     with torch.inference_mode():
         for start in range(0, n, model.block):
@@ -182,6 +191,8 @@ def certify_partition(
     samples: pa.Table, *, files: dict[str, bytes], subject: ResolvedSubject, settings: Smoothing, seeds: Seeds
 ) -> pa.Table:
     """The certificates of a partition."""
+    import torch
+
     if samples.num_rows == 0:
         return Certified.schema.empty_table()
     model = load_image_model(subject, files)

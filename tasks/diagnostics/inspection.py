@@ -7,31 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import torch
-from torch import Tensor
 
 from assay.data.images import pixels_of
 from assay.data.schemas import DiagnosticImages, LayerFeatures
-from assay.tasks.diagnostics.maps import (
-    Layers,
-    attention_maps,
-    blurred,
-    feature_maps,
-    features_of,
-    integrated_gradients,
-    layers_of,
-    saliency_maps,
-)
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.subjects.holding_out import draw_evenly, rows_with_ids
 from assay.tasks.subjects.images.dataset import LABELS
 from assay.tasks.subjects.images.model import ImageModel, load_image_model
 from assay.tasks.subjects.resolved import ResolvedSubject
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from assay.tasks.diagnostics.maps import Layers
 
 CLEAN, TRAIN = "clean", "train"
 
@@ -50,6 +43,8 @@ class InspectedSubject:
 
     def layers(self, model: ImageModel) -> Layers:
         """The layers that are looked at."""
+        from assay.tasks.diagnostics.maps import layers_of
+
         return layers_of(model.network, str(self.subject.settings.network), self.settings)
 
 
@@ -91,6 +86,8 @@ def pictures_of(
     truths: Mapping[str, Truth],
 ) -> pa.Table:
     """A row per picture: the image, and what is seen in it. `few` are the images looked at, by circumstance."""
+    import torch
+
     model, truth = inspected.model(), truths[piece.sample]
     [pixels] = pixels_of(rows_with_ids(few[piece.shown], ids=frozenset({piece.sample})))
     probabilities = model.predict(pixels[None], [piece.sample])[0]
@@ -112,6 +109,8 @@ def features_partition(
     images: pa.Table, *, inspected: InspectedSubject, shown: str, eps: float, ids: frozenset[str]
 ) -> pa.Table:
     """What comes out of the layers, a row per layer and image of a partition that is among the ids."""
+    from assay.tasks.diagnostics.maps import features_of
+
     rows = asked_about(images, shown, eps, ids)
     if rows.num_rows == 0:
         return LayerFeatures.schema.empty_table()
@@ -131,6 +130,10 @@ def _pictures(
     inspected: InspectedSubject, model: ImageModel, image: Tensor, truth: Truth, predicted: int
 ) -> list[dict[str, Any]]:
     """The image and its maps, each as the columns that differ; of a cropped subject only the window that it sees."""
+    import torch
+
+    from assay.tasks.diagnostics.maps import attention_maps, blurred, feature_maps, integrated_gradients, saliency_maps
+
     batch, layers, settings = image[None], inspected.layers(model), inspected.settings
     pictures = [_picture("image", model.window(image).cpu().numpy())]
     if layers.mapped is not None:
@@ -156,6 +159,8 @@ def _picture(picture: str, values: Any, **more: Any) -> dict[str, Any]:
 
 def _target(truth: Truth, predicted: int, model: ImageModel) -> Tensor:
     """What saliency takes for the truth: where nobody knows it, what the subject says."""
+    import torch
+
     if truth.labels is not None:
         return torch.tensor([truth.labels], device=model.device)
     return torch.tensor([truth.gold if truth.gold >= 0 else predicted], device=model.device)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,15 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import CoOccurrence, LayerPoints
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN, Truth
-from assay.tasks.diagnostics.maps import Features
 from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.clusters import mean_within
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.images.model import THRESHOLD
 from assay.tasks.subjects.settings import eps_name
+
+if TYPE_CHECKING:
+    from assay.tasks.diagnostics.maps import Features
 
 Places = npt.NDArray[np.float64]  # [n, 2]
 

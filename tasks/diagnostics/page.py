@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from assay.data.images import Pixels, png
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN
-from assay.tasks.diagnostics.maps import upsampled
 from assay.tasks.reporting.estimates import answer_tone, series_of, share_text
 from assay.tasks.reporting.gallery import Rgb, heat, signed
 from assay.tasks.reporting.numerals import integer, interval, percent
@@ -240,6 +239,8 @@ def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: 
         )
     low, high = _range(row, everything)
     if kind.startswith("attention"):
+        from assay.tasks.diagnostics.maps import upsampled  # PyTorch, which no other picture needs
+
         values = upsampled(values, *size)
     name = f"{kind}, {row['layer']}" if kind == "feature map" else kind
     alt = f"{kind.capitalize()} of {row['id']}, {how}: {_brightest(values[0])}"
