@@ -24,6 +24,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
+from assay.tasks.attacks.chance.flips import NO_MORE
 from assay.tasks.attacks.terms.measures import HIGHER, LOWER
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
@@ -31,7 +32,6 @@ from assay.tasks.reporting.head import SENTENCES
 from assay.tasks.reporting.numerals import class_called, coefficient, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import Tone, Verdict
 from assay.tasks.statistics.findings import Finding, FindingIndex, highest, lowest, measured
-from assay.tasks.statistics.noise_floor import NO_MORE
 
 _APART = 0.05
 """How far a class must lie below the rest to be named."""

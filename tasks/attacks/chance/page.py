@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from assay.tasks.attacks.chance.flips import MORE
 from assay.tasks.reporting.estimates import share_text
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.noise_floor import MORE
 
 
 def beyond_chance(findings: FindingIndex, about: Finding) -> str:

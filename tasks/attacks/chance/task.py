@@ -14,9 +14,11 @@ from assay.infra.stages.partitions import collect, map_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.chance.flips import (
+    MORE,
     attacked_as_samples,
     attacked_images_as_samples,
     chance_finding,
+    changed_shares,
     corruptions_above_chance,
     findings_above_chance,
     self_agreement,
@@ -26,7 +28,6 @@ from assay.tasks.attacks.settings import Norm
 from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, Codes
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of, groups_of_ids
-from assay.tasks.statistics.noise_floor import MORE, changed_shares
 from assay.tasks.subjects.predictions import require_same_samples
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from assay.tasks.attacks.chance.flips import NO_MORE
 from assay.tasks.attacks.chance.page import by_chance, put_otherwise
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.noise_floor import NO_MORE
 
 
 def test_what_is_not_shown_is_not_called_chance_beside_an_interval_without_0() -> None:

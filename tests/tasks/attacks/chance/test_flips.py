@@ -9,9 +9,17 @@ from scipy.stats import ttest_1samp
 
 from assay.data.images import image_columns
 from assay.flows.report.sentences import _fallen
-from assay.tasks.attacks.chance.flips import attacked_images_as_samples, corruptions_above_chance, findings_above_chance
+from assay.tasks.attacks.chance.flips import (
+    MORE,
+    NO_MORE,
+    above_chance,
+    attacked_images_as_samples,
+    changed_shares,
+    corruptions_above_chance,
+    findings_above_chance,
+    mean_share,
+)
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.noise_floor import MORE, NO_MORE, above_chance, changed_shares, mean_share
 
 ABOUT = Finding("", of="attack")
 
