@@ -56,8 +56,9 @@ def test_what_a_process_reads_before_its_environment_is_set_imports_no_arrow() -
 
 def test_who_conducts_a_night_of_images_or_texts_imports_no_pytorch() -> None:
     """Workers compute with it; where there are some, the flow's process is spared a second and 180 MB."""
-    flows = [f"assay.flows.audits.{flow}_flow" for flow in ("images", "images_inside", "texts", "trust", "overfitting")]
-    ask = f"import sys, {', '.join(flows)}, assay.flows.report.run_page; print('torch' in sys.modules)"
+    kinds = ("images", "images_inside", "texts", "terms", "trust", "overfitting")
+    flows = ", ".join(f"assay.flows.audits.{kind}_flow" for kind in kinds)
+    ask = f"import sys, {flows}, assay.flows.report.run_page; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import torch
 from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import placed
@@ -48,6 +47,9 @@ from assay.tasks.subjects.token_networks.hugging_face import (
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 from assay.tasks.subjects.trained import Checkpoints, curve_table
+
+if TYPE_CHECKING:
+    import torch
 
 Scores = npt.NDArray[np.float64]
 
@@ -92,6 +94,8 @@ class Towers(TokenNetwork):
         return sum(any(self.tokenizer.encode(text).overflowing for text in pair) for pair in pairs)
 
     def _vectors(self, texts: Sequence[str]) -> Scores:
+        import torch
+
         batch = [ids_of(self.tokenizer, text, self.pad) for text in texts]
         result = np.zeros((len(texts), int(self.network.config.hidden_size)))
         with torch.inference_mode():
@@ -111,6 +115,8 @@ class CrossReader(TokenNetwork):
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
         """How similar the sentences of each pair are, [n]."""
+        import torch
+
         encoded = [self.tokenizer.encode(*pair) for pair in pairs]
         batch = [np.array(pair.ids or [self.pad], dtype=np.int64) for pair in encoded]
         kinds = [np.array(pair.type_ids or [0], dtype=np.int64) for pair in encoded]
@@ -144,6 +150,8 @@ def scorer_from_files(files: Mapping[str, bytes]) -> Scorer:
 
 def tower_exercise(encoder: Any, tokenizer: Tokenizer, pairs: list[Pair], shares: Scores) -> Exercise:
     """Pairs as the pieces of either sentence; their cosine is to be their score, brought to 0 … 1."""
+    import torch
+
     pad = pad_of(encoder.config)
     first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
 

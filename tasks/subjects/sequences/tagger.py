@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import torch
 from tokenizers import Tokenizer
 
 from assay.infra.errors import InputError
@@ -117,6 +116,8 @@ class TokenTagger(TokenNetwork):
         return taggings
 
     def _blockwise(self, chunk: list[Aligned], first: int) -> list[Tagging]:
+        import torch
+
         names = tuple(dict.fromkeys(("O", *self.outputs)))
         columns = [[place for place, name in enumerate(self.outputs) if name == wanted] for wanted in names]
         taggings: dict[int, Tagging] = {}
@@ -150,6 +151,8 @@ def tagger_from_files(files: Mapping[str, bytes]) -> TokenTagger:
 
 def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
+    import torch
+
     pieces, wanted = padded(ids, pad, device), padded(target, NONE, device)
     logits = network(input_ids=pieces, attention_mask=presence(ids, device)).logits
     words = wanted != NONE
@@ -165,6 +168,8 @@ _LONGEST_PART = 5  # characters of a piece that is no whole word to a speller
 
 def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
     """Tagged sentences in which some words are spelt out, others in every epoch: for a network that knows no words."""
+    import torch
+
     network, pad = start.network, pad_of(start.network.config)
     begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
     whole, spelt = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))

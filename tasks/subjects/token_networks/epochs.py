@@ -13,11 +13,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from tokenizers import Tokenizer
 
 from assay.infra.engines.devices import deterministically, placed, torch_device_here
@@ -32,6 +31,9 @@ from assay.tasks.subjects.trained import (
     optimizer_of,
     training_curve,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per process, as everywhere
 
@@ -76,6 +78,8 @@ CHUNK = 1024  # texts whose pieces are in memory at a time
 
 def make_ready(network: Any, tokenizer: Tokenizer, limit: int) -> None:
     """Leaves the training mode, where dropout would make answers random; the tokenizer cuts and does not pad."""
+    import torch
+
     torch.set_num_threads(1)
     network.eval()
     tokenizer.no_padding()
@@ -162,6 +166,8 @@ def learn(
     Samples are set aside for validation by a hash of the text that they come from, copies together, and judged so many
     at a time. A GPU adds in one order where Torch knows how.
     """
+    import torch
+
     torch.set_num_threads(1)
     device, first = torch_device_here(), deepcopy(network.state_dict())
     learners, judges = learners_and_judges(drawn(origins, options.validation, "validation"))
@@ -209,6 +215,8 @@ def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.rand
 
 
 def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str) -> Answer:
+    import torch
+
     answer = exercise.answer(rows, device)
     optimizer.zero_grad()
     answer.loss.backward()
@@ -221,6 +229,8 @@ def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate
 
 def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, judged: int) -> float | None:
     """The share of right answers on samples that were set aside; None where nothing is right or wrong."""
+    import torch
+
     network.eval()
     right, asked = 0, 0
     rows = rows[np.argsort(exercise.lengths[rows], kind="stable")]
