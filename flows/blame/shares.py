@@ -187,8 +187,6 @@ class Blame:
     shares: tuple[Share, ...]
     computed: int = 0
     """Stages that were not in the store."""
-    recomputed: int = 0
-    """Of these, stages of the two runs themselves."""
 
 
 @dataclass(frozen=True)
@@ -261,8 +259,7 @@ class Sharing:
         if self.changes.lost or abs(rest.value) > 1e-12:
             shares.append(Share(NOT_SWAPPED, _not_swapped(self.changes), rest))
         stages = [stage for hybrid in valued.values() for stage in hybrid.stages if not stage.cached]
-        own = [stage for coalition in (*met[:1], *met[-1:]) for stage in valued[coalition].stages if not stage.cached]
-        return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages), len(own))
+        return Blame(question, self.changes, intervals[-1], tuple(shares), len(stages))
 
 
 def _with_ends(shares: Floats, hybrids: int) -> Floats:
