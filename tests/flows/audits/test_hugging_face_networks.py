@@ -23,6 +23,10 @@ ATTACKS = """
       - apgd-t: {eps: [0.3], steps: 5}
       - fab-t: {eps: [0.3], steps: 5}
       - autoattack: {eps: [0.3], steps: 2, classes: 1, queries: 10}
+      - ddn: {eps: [2], steps: 5}
+      - fmn: {eps: [0.3], steps: 5}
+      - sparse-rs: {eps: [20], queries: 20}
+      - hopskipjump: {eps: [0.3], queries: 60}
 """
 NIGHT = f"""
 pipelines:

