@@ -200,16 +200,16 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     learn = partial(train_subject, training, labels, data.classes)
     resolved, files = as_it_answers_now(audited, data.classes, resolved, learn)
     predictions = predict_samples(audited, data.classes, files, resolved)
-    ordering, order = ground.pipeline.asked(Ordering), curation.headline
-    if order is None or ordering is None or curation.clusters is None or evaluation.since is not None:
+    ordering, order, clusters = ground.pipeline.asked(Ordering), curation.headline, curation.clusters
+    if order is None or ordering is None or clusters is None or evaluation.since is not None:
         clean = measure_texts(predictions, audited, data.classes, subject.name)
         return MeasuredSubject(predictions, (clean,), audited)
     significance = ground.pipeline.statistics.significance
     measured = measure_subject(
-        predictions, order.curated, data.classes, subject.name, ordering.datasets, ordering.permutations
+        predictions, order.curated, clusters, data.classes, subject.name, ordering.datasets, ordering.permutations
     )
     judged = judge_subject(
-        predictions, order.intervals, data.samples, curation.clusters, subject.name, ordering.undecided, significance
+        predictions, order.intervals, data.samples, clusters, subject.name, ordering.undecided, significance
     )
     return MeasuredSubject(predictions, (measured, judged))
 

@@ -27,12 +27,11 @@ from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
-from assay.tasks.statistics.clusters import codes_of, sums_by_cluster
+from assay.tasks.statistics.clusters import codes_of, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.statistics.resampling import (
     BLOCKS,
-    LEVEL,
     Array,
     Interval,
     bca_interval,
@@ -188,7 +187,7 @@ def alpha_interval(
         units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
         groups_there = int(units.max(initial=-1)) + 1
         whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
-        within = expanded(len(whole)) if len(whole) > 1 else LEVEL
+        within = expanded(kish(np.bincount(units, often)))
         ends = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
     return Interval(value, ends.low, ends.high)
 
@@ -259,7 +258,7 @@ def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: in
     return Finding("annotators.alpha", of=of, n=n, unit="α").estimated(alpha)
 
 
-@stage(version=5, title="annotators")
+@stage(version=6, title="annotators")
 def measure_agreement(
     samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
 ) -> Artifact[Findings]:

@@ -19,7 +19,7 @@ from assay.data.schemas import Attacked
 from assay.tasks.attacks.settings import COUNTED, Goal, Norm, eps_name
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
 from assay.tasks.statistics.classification_findings import About, chance_findings, class_areas, prediction_findings
-from assay.tasks.statistics.clusters import codes_of
+from assay.tasks.statistics.clusters import half_width
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric_named, metrics_of
 from assay.tasks.subjects.images.model import THRESHOLD, said
@@ -239,7 +239,7 @@ def attack_findings(
 
 
 def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportion:
-    """A mean with its 95 % interval by Student's t, over what the groups add to it where samples stand in some; of one
+    """A mean with its 95 % interval by Student's t, over as many groups as count where samples stand in some; of one
     sample or group, which shows no spread, without one.
 
     >>> mean_of(np.array([1.0, 1.0, 1.0])).high
@@ -253,12 +253,12 @@ def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportio
     if not n:
         return Proportion(None, None, None, n)
     mean = float(values.mean())
-    apart = values - mean if groups is None else np.bincount(codes_of(groups), values - mean)
-    units = len(apart)
-    if units < 2:
-        return Proportion(mean, None, None, n)
-    half = float(stdtrit(units - 1, 0.975) * np.sqrt(units / (units - 1) * (apart @ apart)) / n)
-    return Proportion(mean, mean - half, mean + half, n)
+    apart = values - mean
+    if groups is not None or n < 2:
+        half = half_width(apart, groups)
+    else:
+        half = float(stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (apart @ apart)) / n)
+    return Proportion(mean, None, None, n) if math.isnan(half) else Proportion(mean, mean - half, mean + half, n)
 
 
 def _attackable(trial: Trial, target: int | None) -> npt.NDArray[np.bool_]:

@@ -44,23 +44,26 @@ _NOWHERE = float("nan")
 
 @dataclass(frozen=True)
 class Gram:
-    """The sums and products of counts over blocks, and how many independent units (samples or groups) the blocks hold.
+    """The sums and products of counts over blocks, and as many independent units (samples or groups) of equal size as
+    count as much as those that the blocks hold (Kish 1965).
 
     The matrix is aᵀa over rows a = (1, counts), [1 + m, 1 + m].
     """
 
     sums: npt.NDArray[np.int64]
-    units: int
+    units: float
 
 
-def gram(counts: Counts, units: int | None = None) -> Gram:
-    """Of the counts of blocks [n, m]; as many units as blocks where nothing else is said.
+def gram(counts: Counts, units: Counts | None = None) -> Gram:
+    """Of the counts of blocks [n, m], hits and trials first, and how many units each holds [n]; left out, one.
 
     >>> gram(np.array([[2, 30], [1, 30]])).sums.tolist()
     [[2, 3, 60], [3, 5, 90], [60, 90, 1800]]
     """
     rows = np.column_stack([np.ones(len(counts), np.int64), counts])
-    return Gram(rows.T @ rows, len(counts) if units is None else units)
+    tried = counts[:, 1].astype(np.float64)
+    squares = float((tried**2 / (1 if units is None else units)).sum())
+    return Gram(rows.T @ rows, float(tried.sum()) ** 2 / squares if squares else 0.0)
 
 
 def clustered_share(
@@ -88,7 +91,7 @@ def clustered_share(
     each = total / of.units
     known = None if intraclass is None else 1 + (each - 1) * intraclass
     inflation = max((effect for effect in (own, known) if effect is not None), default=each)
-    correction = 1.0 if own is None else _t_correction(int(of.sums[0, 0]), level)
+    correction = 1.0 if own is None else _t_correction(_blocks(of), level)
     worth = min(max(total / inflation, of.units), total) * correction
     return Interval(value, *wilson_of(value * worth, worth, level))
 
@@ -123,7 +126,7 @@ def intraclass_correlation(of: Gram, hits: int, trials: int) -> float | None:
 
 def _inflation(of: Gram, hits: int, trials: int) -> float | None:
     """The variance of the share beside that of independent trials (the design effect); None where it is unknown."""
-    total, blocks = int(of.sums[0, trials]), int(of.sums[0, 0])
+    total, blocks = int(of.sums[0, trials]), _blocks(of)
     spread = _spread(of, (hits, trials), (hits, trials)) if total else 0.0
     if spread <= 0 or blocks < 2:
         return None
@@ -131,7 +134,12 @@ def _inflation(of: Gram, hits: int, trials: int) -> float | None:
     return spread / total * blocks / (blocks - 1) / (value * (1 - value))
 
 
-def _t_correction(blocks: int, level: float) -> float:
+def _blocks(of: Gram) -> float:
+    """As many blocks of equal size as count: those there are, or the units in them, where these are fewer."""
+    return min(float(of.sums[0, 0]), of.units)
+
+
+def _t_correction(blocks: float, level: float) -> float:
     """(z/t)², t on n − 1 degrees of freedom: the spread of few blocks is itself uncertain."""
     from scipy.special import ndtri, stdtrit
 
@@ -398,15 +406,16 @@ class _Subject:
 
     def _of_units(self, counts: npt.NDArray[np.int64]) -> Gram:
         tried = counts[:, 1] > 0
-        return gram(counts[tried], int(self.tally.units[tried].sum()))
+        return gram(counts[tried], self.tally.units[tried])
 
     def _resampled(
         self, metric: str, cell: Cell, statistic: Statistic, otherwise: Interval | None = None
     ) -> Interval | None:
         """The statistic with its BCa interval over blocks; where no resample changes it, the interval of its shares."""
         generator = self.seeds.generator(f"{self.tally.subjects[self.own]}/{metric}/{cell.of}/{cell.group}")
-        blocks = len(self.tally.units)
-        interval = bca_interval(statistic, blocks, generator, expanded(blocks) if blocks > 1 else 0.95)
+        counts = self.tally.counted(self.own, "flips", range(len(self.tally.severities))).sum(axis=1)
+        within = expanded(_blocks(self._of_units(counts)))
+        interval = bca_interval(statistic, len(self.tally.units), generator, within)
         if np.isnan(interval.value):
             return None
         if np.isnan(interval.low) and otherwise is not None:

@@ -32,6 +32,7 @@ from assay.tasks.statistics.clusters import (
     kish,
     mean_within,
     sums_by_cluster,
+    two_sided,
 )
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import RELATED
@@ -41,7 +42,6 @@ from assay.tasks.statistics.order_test import (
     area_interval,
     area_sums,
     gain_finding,
-    two_sided,
     why_not_tested,
 )
 from assay.tasks.statistics.proportions import unvaried

@@ -266,15 +266,9 @@ def _of_all(
 
 
 def _single_run(run: Sampled) -> tuple[float, float, float]:
-    """The value of one run with its 95 % interval: Wilson's of as many samples as count, else Student's t."""
-    codes = np.arange(len(run.ids), dtype=np.int64) if run.groups is None else codes_of(run.groups)
-    value = run.value
-    if run.binary:
-        counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, codes).counted()
-        return value, *wilson_of(value * counted, counted)
-    influence = _influence(*_sums(codes, run))
-    half = _half_width(_spread(influence), len(influence), LEVEL)
-    return value, value - half, value + half
+    """The share of one run with its 95 % interval: Wilson's of as many samples as count."""
+    counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, run.groups).counted()
+    return run.value, *wilson_of(run.value * counted, counted)
 
 
 def _mover(

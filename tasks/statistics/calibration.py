@@ -18,10 +18,12 @@ from assay.tasks.statistics.clusters import codes_of, kish
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import NO_SPREAD, unvaried
 from assay.tasks.statistics.resampling import (
+    FEWEST,
     LEVEL,
     Array,
     Interval,
     bca_interval,
+    expanded,
     jackknife_interval,
     pooled,
     ratio_of,
@@ -137,10 +139,11 @@ def mean_loss(lost: Array, sizes: Array, generator: np.random.Generator) -> Inte
     >>> [round(end, 2) for end in mean_loss(np.full(30, 0.1), np.ones(30), np.random.default_rng(0))]
     [0.1, 0.09, 0.32]
     """
-    loss = bca_interval(ratio_of(lost, sizes), len(sizes), generator)
+    groups = kish(sizes)
+    loss = bca_interval(ratio_of(lost, sizes), len(sizes), generator, expanded(groups) if groups < FEWEST else LEVEL)
     if len(sizes) < 2 or loss.high - loss.low > NO_SPREAD:
         return loss
-    return Interval(loss.value, *(2 * end for end in unvaried(min(loss.value / 2, 1.0), kish(sizes), least=0.0)))
+    return Interval(loss.value, *(2 * end for end in unvaried(min(loss.value / 2, 1.0), groups, least=0.0)))
 
 
 PARTS = 100

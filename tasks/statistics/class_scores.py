@@ -45,10 +45,12 @@ class ClassCounts:
 
     def recall(self, code: int, level: float = 0.95) -> Proportion:
         """The share of the samples of one class that are right."""
-        if not self.grouped:
-            return proportion_of(self.right[:, code].sum(), self.samples[:, code].sum(), level)
-        there = self.samples[:, code] > 0
-        return proportion_of(self.right[there, code], self.samples[there, code], level, np.flatnonzero(there))
+        return proportion_of(self.right[:, code], self.samples[:, code], level, self.units)
+
+    @property
+    def units(self) -> Groups:
+        """The code of each row's group; None where samples are independent."""
+        return np.arange(len(self.samples)) if self.grouped else None
 
     @property
     def present(self) -> list[int]:
@@ -168,12 +170,12 @@ def constant_accuracy(counts: ClassCounts) -> Proportion:
     if not counts.present:
         return NOTHING
     most = int(counts.samples.sum(axis=0).argmax())
-    groups = np.arange(len(counts.samples)) if counts.grouped else None
-    return proportion_of(counts.samples[:, most], counts.samples.sum(axis=1), groups=groups)
+    return proportion_of(counts.samples[:, most], counts.samples.sum(axis=1), groups=counts.units)
 
 
 def above_constant(counts: ClassCounts) -> tuple[Difference, float] | None:
-    """How much oftener independent samples are right than under the most frequent class for all, with McNemar's p.
+    """How much oftener samples are right than under the most frequent class for all, with McNemar's p, by group where
+    they stand in some.
 
     >>> gain, p = above_constant(class_counts(np.repeat([0, 1], [9, 1]), np.repeat([0, 1], [8, 2]), 2))
     >>> gain.value, round(p, 6)
@@ -181,10 +183,14 @@ def above_constant(counts: ClassCounts) -> tuple[Difference, float] | None:
     """
     if not counts.present:
         return None
-    samples, right = counts.samples.sum(axis=0), counts.right.sum(axis=0)
-    most = int(samples.argmax())
-    lost = int(samples[most] - right[most])
-    return counted_difference(int(right.sum() - right[most]), lost, int(samples.sum()))
+    most = int(counts.samples.sum(axis=0).argmax())
+    right = counts.right[:, most]
+    gained, lost, sizes = counts.right.sum(axis=1) - right, counts.samples[:, most] - right, counts.samples.sum(axis=1)
+    if not counts.grouped:
+        return counted_difference(int(gained.sum()), int(lost.sum()), int(sizes.sum()))
+    cells = np.stack([gained, lost, sizes - gained - lost], axis=1)
+    who, group = (np.repeat(place.ravel(), cells.ravel()) for place in reversed(np.indices(cells.shape)))
+    return compared_shares(who == 0, who == 1, group)
 
 
 @dataclass(frozen=True)

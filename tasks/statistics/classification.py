@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Effective, codes_of, effective_size, sums_by_cluster
+from assay.tasks.statistics.clusters import codes_of, effective_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import NO_SPREAD, wilson_of
 from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
@@ -78,7 +78,7 @@ def proportion(
 
     The labels of one sample are hit or missed together, so n·k of them say less than n·k samples would. The interval is
     Wilson's for as many independent samples as have the variance that the samples show, or that their groups [n] show
-    (patients, documents), with Student's t where these are few.
+    (patients, documents), with Student's t of as many groups as count.
 
     >>> proportion([True, True, False, True]).value
     0.75
@@ -98,8 +98,11 @@ def proportion(
         )
     else:
         codes = codes_of(groups)
-        moved, there = np.bincount(codes, influence).astype(np.float64), len(np.unique(codes[mask.any(axis=1)]))
-        effective = _effective_groups(moved, there, n, value, level)
+        apart, sizes = (
+            n * np.bincount(codes, influence),
+            np.bincount(codes[mask.any(axis=1)], minlength=codes.max() + 1),
+        )
+        effective = effective_of(apart, sizes, n * value * (1 - value)).counted(level)
     return Proportion(value, *wilson_of(value * effective, effective, level), n)
 
 
@@ -118,8 +121,7 @@ def proportion_of(hits: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95, gr
         codes = codes_of(groups)
         size = int(codes.max()) + 1
         here, right = sums_by_cluster(codes, tried, size), sums_by_cluster(codes, won, size)
-        moved = (right - value * here) / total
-        effective = _effective_groups(moved, int((here > 0).sum()), total, value, level)
+        effective = effective_of(right - value * here, here, total * value * (1 - value)).counted(level)
     return Proportion(value, *wilson_of(value * effective, effective, level), total)
 
 
@@ -144,14 +146,6 @@ def _cells(hits: npt.ArrayLike, known: npt.ArrayLike | None) -> tuple[Bools, Boo
     return (cells[:, None], mask[:, None]) if cells.ndim == 1 else (cells, mask)
 
 
-def _effective_groups(moved: npt.NDArray[np.float64], there: int, n: int, value: float, level: float) -> float:
-    """How many independent samples know as much as groups that move the share so far: at most all there are; each group
-    one where all are alike; none where there is a single group."""
-    variance = float(moved @ moved) * there / max(1, there - 1)
-    independent = float(there) if variance <= 1e-18 else min(value * (1 - value) / variance, float(n))
-    return Effective(independent, there).counted(level)
-
-
 def accuracy(answers: Said, truth: Truth, groups: Groups = None) -> Proportion:
     """The share of samples with a known class that got it, or the mean over the labels of each label's share.
 
@@ -162,12 +156,10 @@ def accuracy(answers: Said, truth: Truth, groups: Groups = None) -> Proportion:
     return proportion(answers == truth, truth >= 0, groups=groups)
 
 
-def recalls(answers: Said, truth: Truth, classes: int, groups: Groups = None) -> list[Proportion]:
-    """Per class (or label): the share of its samples that were called so."""
+def recalls(answers: Said, truth: Truth, classes: int) -> list[Proportion]:
+    """Per class: the share of its samples that were called so."""
     _require_same(answers, truth)
-    if truth.ndim == 2:
-        return [proportion(answers[:, code], truth[:, code] == 1, groups=groups) for code in range(classes)]
-    return [proportion(answers == code, truth == code, groups=groups) for code in range(classes)]
+    return [proportion(answers == code, truth == code) for code in range(classes)]
 
 
 def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proportion:

@@ -33,7 +33,6 @@ from assay.tasks.statistics.classification import (
     one_answer,
     prediction_entropy,
     proportion,
-    recalls,
 )
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
@@ -100,11 +99,8 @@ def prediction_findings(
         about.finding("majority_rate", most),
         about.finding("prediction_entropy", prediction_entropy(answers, k, groups), unit="bits"),
     ]
-    measured += [
-        about.finding("recall", recall, part=name)
-        for name, recall in zip(classes, recalls(judged, truth, k, groups), strict=True)
-    ]
-    measured += class_findings(about, class_counts(judged, truth, k, groups), classes, most)
+    counts = class_counts(judged, truth, k, groups)
+    measured += [*recall_findings(about, counts, classes), *class_findings(about, counts, classes, most)]
     alone = one_answer(answers, truth, k, groups)
     return [*measured, about.finding("degenerate", alone.share, verdict=_verdict(alone, classes))]
 

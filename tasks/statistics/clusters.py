@@ -88,6 +88,20 @@ def half_width(distances: npt.NDArray[np.float64], groups: Integers | None = Non
     return -float(stdtrit(max(kish(sizes) - 1, 1.0), 0.025)) * math.sqrt(float(strayed @ strayed))
 
 
+def two_sided(t: float, groups: float) -> float:
+    """The two-sided p-value of t, with as many degrees of freedom as groups count, less one."""
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(max(groups - 1, 1), -abs(t)))
+
+
+def critical(groups: float, level: float = 0.95) -> float:
+    """What replaces 1.96 in an interval of as many groups as count: Student's t, one degree of freedom less."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(max(groups - 1, 1), (1 - level) / 2))
+
+
 def mean_within(values: npt.NDArray[np.float64], most: float = 1.0, groups: Integers | None = None) -> Interval:
     """The mean of values from 0 to `most`, and its 95 % interval by group, Student's t; where all are alike, or of one
     group, that of `unvaried`.

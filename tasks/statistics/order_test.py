@@ -23,7 +23,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, doubled_midranks, from_the_others, kish, sums_by_cluster
+from assay.tasks.statistics.clusters import (
+    Integers,
+    codes_of,
+    critical,
+    doubled_midranks,
+    from_the_others,
+    kish,
+    sums_by_cluster,
+    two_sided,
+)
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import NO_SPREAD, unvaried, wilson_of
@@ -147,13 +156,6 @@ def group_trend(scores: npt.ArrayLike, amounts: npt.ArrayLike, groups: npt.Array
     spread = math.sqrt((1 - 1 / len(left)) * float(scaled @ scaled))
     t = total / spread if spread else math.copysign(math.inf, total)
     return Trend(t, two_sided(t, kish(np.bincount(codes))), spread)
-
-
-def two_sided(t: float, groups: float) -> float:
-    """The two-sided p-value of t, with as many degrees of freedom as groups count, less one."""
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(max(groups - 1, 1), -abs(t)))
 
 
 @dataclass(frozen=True)
@@ -317,7 +319,7 @@ def area_interval(*areas: AreaSums, level: float = 0.95) -> Interval:
     if variance <= 1e-18 or not 0 < value < 1:
         return Interval(value, *wilson_of(value * pairs, pairs, level))
     middle = math.log(value / (1 - value))
-    half = _critical(max(area.groups for area in areas), level) * math.sqrt(variance) / (value * (1 - value))
+    half = critical(max(area.groups for area in areas), level) * math.sqrt(variance) / (value * (1 - value))
     return Interval(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 
@@ -334,16 +336,10 @@ def area_difference(first: AreaSums, second: AreaSums, level: float = 0.95) -> I
     apart, value, pairs = first.influence - second.influence, first.value - second.value, min(first.pairs, second.pairs)
     if pairs < 2:
         return Interval(value, -1.0, 1.0)
-    half = _critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
+    half = critical(min(first.groups, second.groups), level) * math.sqrt(math.fsum(apart * apart))
     if value and half < NO_SPREAD:
         return Interval(value, *unvaried(value, pairs))
     return Interval(value, max(-1.0, value - half), min(1.0, value + half))
-
-
-def _critical(groups: float, level: float) -> float:
-    from scipy.special import stdtrit
-
-    return -float(stdtrit(max(groups - 1, 1), (1 - level) / 2))
 
 
 def why_not_tested(n: int, right: int, independent: int, one_score: bool, called: str = "groups") -> str:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import codes_of, effective_size, half_width, sums_by_cluster
+from assay.tasks.statistics.clusters import codes_of, effective_size, half_width, kish, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import FEWEST, LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
 
@@ -277,10 +277,9 @@ def mean_difference_by_cluster(
     ours, theirs = _paired(first, second, np.float64)
     codes = pooled(codes_of(clusters))
     blocks = int(codes.max(initial=-1)) + 1
-    sums = np.bincount(codes, ours - theirs, blocks).astype(np.float64)
-    statistic = ratio_of(sums, np.bincount(codes, minlength=blocks).astype(np.float64))
-    within = expanded(blocks) if blocks > 1 else LEVEL
-    return Difference(*bca_interval(statistic, blocks, generator, within), len(ours), LEVEL)
+    sums, sizes = np.bincount(codes, ours - theirs, blocks), np.bincount(codes, minlength=blocks).astype(np.float64)
+    statistic = ratio_of(sums.astype(np.float64), sizes)
+    return Difference(*bca_interval(statistic, blocks, generator, expanded(kish(sizes))), len(ours), LEVEL)
 
 
 def mean_difference(

@@ -115,8 +115,9 @@ def bca_interval_of_sums(
     return _corrected(value, np.concatenate(drawn), lambda: _acceleration(statistic(whole - sums), times), LEVEL)
 
 
-def expanded(groups: int, level: float = 0.95) -> float:
-    """The level at which resampled quantiles of few groups hold what `level` says (Hesterberg 2015, §4.3.2).
+def expanded(groups: float, level: float = 0.95) -> float:
+    """The level at which resampled quantiles of few groups hold what `level` says (Hesterberg 2015, §4.3.2); `groups`
+    are as many of equal size as count.
 
     Resamples vary by √((G − 1)/G) too little, and know nothing of how uncertain the spread of few groups is itself.
 
@@ -125,6 +126,8 @@ def expanded(groups: int, level: float = 0.95) -> float:
     """
     from scipy.special import ndtr, stdtrit
 
+    if groups < 1 + 1e-9:
+        return level
     tail = float(stdtrit(groups - 1, (1 - level) / 2)) * (groups / (groups - 1)) ** 0.5
     return min(1 - 2 * float(ndtr(tail)), 0.9999)
 

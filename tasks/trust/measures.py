@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.clusters import codes_of, share_by
+from assay.tasks.statistics.clusters import codes_of, kish, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import compared_shares
 from assay.tasks.statistics.resampling import RESAMPLES, Interval, bca_interval, expanded, pooled
@@ -109,7 +109,8 @@ def _widened(
     sums = np.stack([np.bincount(codes, kind) for kind in cells.T], axis=1)
     if len(sums) < 2:
         return 0.0, 1.0
-    grouped = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, expanded(len(sums)))
+    within = expanded(kish(sums.sum(axis=1)))
+    grouped = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, within)
     return float(np.fmin(alone[0], grouped.low)), float(np.fmax(alone[1], grouped.high))
 
 

@@ -31,7 +31,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "find_hardness": "of two classes the margin is the confidence again, and is left out",
     "measure_images": "balanced accuracy, the worst class's recall and one constant answer stand beside the accuracy",
     "measure_texts": "the same",
-    "measure_subject": "the same",
+    "measure_subject": "the same; shares of groups count these",
     "measure_attacks": "the same",
     "attack_subject": "HopSkipJump adds its probes block by block, and few-pixel attacks measure how far they went",
     "worst_case": "stands on attacks, whose last digits differ where another processor computes them anew",

@@ -22,7 +22,7 @@ from assay.tasks.attacks.settings import Norm, eps_name
 from assay.tasks.attacks.texts.measures import SKIPPED
 from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, Codes, group_of
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.clusters import codes_of, share_by
+from assay.tasks.statistics.clusters import codes_of, critical, half_width, kish, share_by, two_sided
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import NO_SPREAD, unvaried
 
@@ -42,26 +42,21 @@ def changed_shares(first: Codes, again: Sequence[Codes]) -> Floats:
 
 
 def mean_share(about: Finding, shares: Floats, groups: Codes | None) -> Finding:
-    """The mean of what texts came to, with Student's interval and test over the texts, or over their groups.
+    """The mean of what texts came to, with Student's interval and test over the texts, or over as many of their groups
+    as count.
 
     >>> mean_share(Finding("a", ""), np.array([0.0, 1.0, 1.0, 0.0]), None).value
     0.5
     """
-    from scipy.special import stdtr, stdtrit
-
     n = len(shares)
     if not n:
         return replace(about, n=0, verdict="not measured")
     value = float(shares.mean())
-    clusters = np.arange(n) if groups is None else codes_of(groups)
-    moved = np.bincount(clusters, (shares - value) / n)
-    there = len(np.unique(clusters))
-    error = float(np.sqrt(moved @ moved * there / max(1, there - 1)))
-    if error < NO_SPREAD:  # all alike, or of one group
-        low, high = unvaried(value, there)
+    half, counted = half_width(shares - value, groups), n if groups is None else kish(np.bincount(codes_of(groups)))
+    if not half >= NO_SPREAD:  # all alike, or of one group
+        low, high = unvaried(value, counted)
         return replace(about, n=n, value=value, low=low, high=high)
-    half = -error * float(stdtrit(max(1, there - 1), 0.025))
-    p = 2 * float(stdtr(max(1, there - 1), -abs(value) / error))
+    p = two_sided(value / half * critical(counted), counted)
     return replace(about, n=n, value=value, low=max(-1.0, value - half), high=min(1.0, value + half), p_value=p)
 
 

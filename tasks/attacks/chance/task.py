@@ -47,7 +47,7 @@ def take_attacked_images(images: Artifact[AdversarialImages], norm: Norm) -> Art
     return samples
 
 
-@stage(version=3, title="noise floor")
+@stage(version=4, title="noise floor")
 def measure_chance(
     clean: Artifact[Predictions], again: Sequence[Artifact[Predictions]], samples: Artifact[Samples], name: str
 ) -> Artifact[Findings]:
@@ -59,7 +59,7 @@ def measure_chance(
     return write_table(findings_table(findings), into=Findings)
 
 
-@stage(version=2, title="above the noise floor")
+@stage(version=3, title="above the noise floor")
 def measure_above_chance(
     asked: Artifact[Samples],
     fresh: Sequence[Artifact[Predictions]],
@@ -79,7 +79,7 @@ def measure_above_chance(
     return write_table(findings_table(findings), into=Findings)
 
 
-@stage(version=1, title="corruptions above the noise floor")
+@stage(version=2, title="corruptions above the noise floor")
 def measure_corruptions_above_chance(
     flips: Artifact[FrameFlips],
     clean: Artifact[Predictions],
@@ -98,7 +98,7 @@ def measure_corruptions_above_chance(
     return write_table(findings_table(findings), into=Findings)
 
 
-@stage(version=1, title="question put otherwise")
+@stage(version=2, title="question put otherwise")
 def measure_variants(
     texts: Artifact[Samples],
     varied: Sequence[Artifact[Predictions]],

@@ -34,6 +34,7 @@ from assay.tasks.reporting.parts import (
     Cell,
     Column,
     DataTable,
+    Estimate,
     LinePlot,
     Mark,
     MarkedText,
@@ -95,13 +96,15 @@ class WordFindings:
         """How well each source of vectors tells synonyms from random pairs; of lists nothing is known."""
         return measured(self.all.select("attack.synonym_auc", subject=subject, of=attack))
 
-    def right_before(self, subject: str, attack: str) -> tuple[int, int] | None:
-        """How many of the texts under attack were right before it, and how many there are; None where nobody knows."""
+    def right_before(self, subject: str, attack: str) -> Cell:
+        """What share of the texts under attack was right before it; None where nobody knows."""
         accuracy, texts = self.entry("accuracy", subject, attack), self.get("skipped", subject, attack)
         if texts is None or not texts.n or accuracy is None or accuracy.n != texts.n:
             return None
         wrong = self.get("skipped", subject, attack, WRONG)
-        return texts.n - (0 if wrong is None else round((wrong.value or 0.0) * texts.n)), texts.n
+        if wrong is None or wrong.value is None or wrong.low is None or wrong.high is None:
+            return share_estimate(texts.n, texts.n)
+        return Estimate(1 - wrong.value, 1 - wrong.high, 1 - wrong.low, texts.n)
 
     def limits(self, subject: str, attack: str) -> dict[str, float]:
         """The least cosines of a replacement, by source of word vectors; of neighbour lists none is known."""
@@ -247,7 +250,9 @@ def carriers_table(shown: ShownTexts) -> DataTable | None:
         for carrier in words[:_MOST]
     ]
     more = f"The first {_MOST} of {plural(len(words), 'word')}. " if len(words) > _MOST else ""
-    note = f"{more}A word that an attack replaced without success was no help to it. Intervals are 95 % (Wilson)."
+    note = (
+        f"{more}A word that an attack replaced without success was no help to it. Intervals are 95 % (Wilson), by text."
+    )
     return DataTable(f"Words that carry the attacks, {shown.attack} on {shown.subject}", columns, rows, note)
 
 
@@ -298,10 +303,7 @@ def left_table(words: WordFindings, noise: NoiseFindings) -> list[DataTable]:
     known = [row for row in rows if words.get("accuracy", *row) is not None]
 
     def right_before(row: About) -> Cell:
-        if row.group:
-            return estimate(noise.clean(row.subject))
-        counted = words.right_before(row.subject, row.of)
-        return None if counted is None else share_estimate(*counted)
+        return estimate(noise.clean(row.subject)) if row.group else words.right_before(row.subject, row.of)
 
     columns = [
         column("Subject", "subject"),

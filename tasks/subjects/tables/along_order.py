@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.schemas import Clusters, Intervals, Predictions, Samples
-from assay.infra.errors import RunError
 from assay.infra.stages.partitions import Columns, reduce_partitions
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.datasets import Integers, keys_of
@@ -31,51 +30,54 @@ from assay.tasks.ordering.order_test import (
     share_finding,
 )
 from assay.tasks.ordering.ranges import LabelledSamples, Pools, pools_of
+from assay.tasks.statistics.clusters import counted_share
 from assay.tasks.statistics.correlation import permutation_p
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import CONCLUDED
 from assay.tasks.statistics.order_test import area_difference, area_interval, gain_finding, trend_findings
-from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.predictions import probabilities_of
 
-Counts = npt.NDArray[np.int64]  # [N], one per stratum: the samples that D_i adds to D_{i−1}
+Counts = npt.NDArray[np.int64]  # [G, N], one per group and stratum: the samples that D_i adds to D_{i−1}
 YARDSTICKS = ("weak", "gold")
 
 
-def count_agreement(predictions: pa.Table, curated: pa.Table, *, datasets: int, classes: int) -> dict[str, Counts]:
-    """Per stratum: the curated samples with a label of each yardstick, and on how many of them the subject is right;
-    the same of every class by gold, [k]."""
+def count_agreement(*tables: pa.Table, datasets: int, classes: int, pools: Pools) -> dict[str, Counts | int]:
+    """Of predictions, curated samples and, where these stand in groups, their clusters, by group and stratum: the
+    curated samples with a label of each yardstick that the other tables have, too, and on how many the subject is
+    right; the same of every class by gold, [G, k]; and how many samples are in all tables, `found`."""
+    predictions, curated, *clusters = tables
+    for beside in (predictions, *clusters):
+        curated = curated.filter(pc.is_in(curated["id"], value_set=beside["id"].combine_chunks()))
     at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
-    if at.null_count:
-        sample = curated["id"].filter(pc.is_null(at))[0].as_py()
-        raise RunError(f"The sample {sample!r} is in the curated data sets, but the subject has not predicted it.")
-    predicted = predictions["predicted"].take(at).to_numpy()
-    stratum = curated["dataset"].to_numpy() - 1
-    counts = {}
+    predicted, stratum = predictions["predicted"].take(at).to_numpy(), curated["dataset"].to_numpy() - 1
+    groups, where = 1, np.zeros(curated.num_rows, np.int64)
+    for table in clusters:
+        of_sample = pc.index_in(curated["id"], value_set=table["id"].combine_chunks())
+        groups, where = pools.count, pools.of(table["cluster"].take(of_sample).to_numpy())
+
+    def counted(cells: npt.NDArray[np.integer], chosen: npt.NDArray[np.bool_], kinds: int) -> Counts:
+        of_group = where[chosen] * kinds + cells[chosen]
+        return np.bincount(of_group, minlength=groups * kinds).astype(np.int64).reshape(groups, kinds)
+
+    counts: dict[str, Counts | int] = {"found": curated.num_rows}
     for yardstick, column in zip(YARDSTICKS, ("label", "gold"), strict=True):
         truth = pc.fill_null(curated[column], -1).to_numpy()
         known = truth >= 0
-        counts[f"{yardstick}_n"] = _per_stratum(stratum[known], datasets)
-        counts[f"{yardstick}_hits"] = _per_stratum(stratum[known & (truth == predicted)], datasets)
+        right = known & (truth == predicted)
+        counts[f"{yardstick}_n"] = counted(stratum, known, datasets)
+        counts[f"{yardstick}_hits"] = counted(stratum, right, datasets)
         if yardstick == "gold":
-            counts["class_n"] = np.bincount(truth[known], minlength=classes).astype(np.int64)
-            counts["class_hits"] = np.bincount(truth[known & (truth == predicted)], minlength=classes).astype(np.int64)
+            counts["class_n"], counts["class_hits"] = counted(truth, known, classes), counted(truth, right, classes)
     return counts
 
 
-def count_beside(predictions: pa.Table, curated: pa.Table, *, datasets: int, classes: int) -> dict[str, Counts | int]:
-    """As `count_agreement`, of the curated samples that are among these predictions; and how many they are, `found`."""
-    there = curated.filter(pc.is_in(curated["id"], value_set=predictions["id"].combine_chunks()))
-    return {**count_agreement(predictions, there, datasets=datasets, classes=classes), "found": there.num_rows}
-
-
-def count_predictions(predictions: pa.Table, *, classes: int) -> dict[str, Counts]:
+def count_predictions(predictions: pa.Table, *, classes: int) -> dict[str, Integers]:
     """How often the subject says each class, as `said` [k]."""
     return {"said": np.bincount(predictions["predicted"].to_numpy(), minlength=classes).astype(np.int64)}
 
 
 def agreement_findings(
-    counts: Mapping[str, Counts], *, subject: str, permutations: int, generator: np.random.Generator
+    counts: Mapping[str, Counts], *, subject: str, permutations: int, generator: np.random.Generator, grouped: bool
 ) -> list[Finding]:
     """Accuracy on every D_i and on every stratum, by both yardsticks, and the trend with its permutation test.
 
@@ -84,12 +86,13 @@ def agreement_findings(
     findings = []
     for yardstick in YARDSTICKS:
         hits, n = counts[f"{yardstick}_hits"], counts[f"{yardstick}_n"]
-        findings += _accuracies(hits, n, yardstick, subject)
-        findings += _trend(hits, n, yardstick, subject, permutations, generator)
+        about = Finding("", yardstick, subject=subject)
+        findings += _accuracies(hits, n, about, grouped)
+        findings += _trend(hits.sum(axis=0), n.sum(axis=0), about, permutations, generator)
     return findings
 
 
-def degenerate_finding(counts: Counts, classes: Sequence[str], *, subject: str) -> Finding:
+def degenerate_finding(counts: Integers, classes: Sequence[str], *, subject: str) -> Finding:
     """The share of the class that the subject says most, and a red flag where it says nothing else."""
     total, most = int(counts.sum()), int(counts.argmax())
     constant = total > 0 and int(counts[most]) == total
@@ -98,29 +101,26 @@ def degenerate_finding(counts: Counts, classes: Sequence[str], *, subject: str) 
     return replace(about, value=int(counts[most]) / total, verdict=verdict) if total else about
 
 
-def _accuracies(hits: Counts, n: Counts, yardstick: str, subject: str) -> list[Finding]:
-    cuts = {"D": (np.cumsum(hits), np.cumsum(n)), "stratum ": (hits, n)}
-    return [
-        share("subject.accuracy", int(right), int(known), of=yardstick, group=f"{cut}{number}", subject=subject)
+def _accuracies(hits: Counts, n: Counts, about: Finding, grouped: bool) -> list[Finding]:
+    cuts = {"D": (np.cumsum(hits, axis=1), np.cumsum(n, axis=1)), "stratum ": (hits, n)}
+    shares = [
+        (f"{cut}{number}", counted_share("subject.accuracy", right, known, grouped))
         for cut, counted in cuts.items()
-        for number, (right, known) in enumerate(zip(*counted, strict=True), start=1)
+        for number, (right, known) in enumerate(zip(*(each.T for each in counted), strict=True), start=1)
     ]
+    return [replace(share, of=about.of, group=group, subject=about.subject) for group, share in shares]
 
 
 def _trend(
-    hits: Counts, n: Counts, yardstick: str, subject: str, permutations: int, generator: np.random.Generator
+    hits: Integers, n: Integers, about: Finding, permutations: int, generator: np.random.Generator
 ) -> list[Finding]:
     """ρ of accuracy along D1…DN, and how rare so low a ρ is among random orders: described, nothing is concluded."""
     total = int(n.sum())
     test = permutation_p(hits, n, permutations, generator) if total else None
-    rho, p = (Finding(f"subject.{name}", yardstick, subject=subject, n=total) for name in ("spearman", "permutation_p"))
+    rho, p = (replace(about, metric=f"subject.{name}", n=total) for name in ("spearman", "permutation_p"))
     if test is None:
         return [replace(untested, verdict="not measured") for untested in (rho, p)]
     return [replace(rho, value=test.rho), replace(p, value=test.p_adverse, unit="p")]
-
-
-def _per_stratum(stratum: npt.NDArray[np.int32], datasets: int) -> Counts:
-    return np.bincount(stratum, minlength=datasets).astype(np.int64)
 
 
 Codes = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from assay.data.schemas import (
     WeakLabels,
     class_names,
 )
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, RunError
 from assay.infra.stages.partitions import (
     Columns,
     Reuse,
@@ -35,6 +35,7 @@ from assay.infra.stages.partitions import (
 )
 from assay.infra.stages.stage import say, stage, stage_seeds, write_files, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.ordering.ranges import Pools, pools_of
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.class_scores import ClassCounts, above_constant
 from assay.tasks.statistics.classification_findings import About, class_findings, constant_findings, recall_findings
@@ -48,7 +49,6 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.tables.along_order import (
     agreement_findings,
     count_agreement,
-    count_beside,
     count_predictions,
     degenerate_finding,
     order_findings,
@@ -125,32 +125,36 @@ def predict_samples(
     return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
-@stage(version=4, title="agreement", draws=True)
+@stage(version=5, title="agreement", draws=True)
 def measure_subject(
     predictions: Artifact[Predictions],
     curated: Artifact[CuratedSets],
+    clusters: Artifact[Clusters],
     classes: Artifact[Classes],
     name: str,
     datasets: int,
     permutations: int,
 ) -> Artifact[Findings]:
     """The findings on one subject: accuracy on D1…DN and on every stratum, the trend, and a flag if it is constant."""
-    names = class_names(collect(classes, None))
-    counts = _agreement_counted(predictions, curated, datasets, len(names))
+    names, pools = class_names(collect(classes, None)), pools_of(clusters)
+    beside = [Columns(predictions, ("id", "predicted")), Columns(curated, ("id", "dataset", "label", "gold"))]
+    beside += [Columns(clusters, ("id", "cluster"))] if pools.grouped else []
+    counts = _agreement_counted(beside, datasets, len(names), pools)
     per_class = reduce_partitions(count_predictions, predictions, classes=len(names))["said"]
-    findings = agreement_findings(counts, subject=name, permutations=permutations, generator=stage_seeds().generator())
-    of_classes = ClassCounts(counts["class_hits"][None], counts["class_n"][None])
+    drawn, grouped = stage_seeds().generator(), pools.grouped
+    findings = agreement_findings(counts, subject=name, permutations=permutations, generator=drawn, grouped=grouped)
+    of_classes = ClassCounts(counts["class_hits"], counts["class_n"], grouped)
     about = About("subject", "gold", f"D{datasets}", name)
     findings += [*class_findings(about, of_classes, names), *recall_findings(about, of_classes, names)]
     findings += constant_findings(about, above_constant(of_classes))
     flag = degenerate_finding(per_class, names, subject=name)
-    unanswered = curated.rows - counts["found"] if "found" in counts else 0
+    unanswered = curated.rows - counts["found"]
     left_out = f" · {unanswered} without an answer left out" if unanswered else ""
     say(_summary(findings, flag, name, datasets) + left_out)
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
-@stage(version=7, title="along", draws=True)
+@stage(version=8, title="along", draws=True)
 def judge_subject(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],
@@ -179,25 +183,21 @@ def predict_own(samples: pa.Table, subject: ResolvedSubject, _: object, classes:
     return predict_with_own(samples, classes=classes, **_own(subject))
 
 
-def _agreement_counted(
-    predictions: Artifact[Predictions], curated: Artifact[CuratedSets], datasets: int, classes: int
-) -> Mapping[str, Any]:
+def _agreement_counted(beside: Sequence[Columns], datasets: int, classes: int, pools: Pools) -> Mapping[str, Any]:
     """What `count_agreement` counts in all curated samples, on the workers wherever that can be."""
-    answered, known = ("id", "predicted"), ("id", "dataset", "label", "gold")
-    beside = (Columns(predictions, answered), Columns(curated, known))
-    how: dict[str, Any] = {"datasets": datasets, "classes": classes}
-    # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing.
-    if curated.rows == predictions.rows and not may_lack_partitions():
-        whole: Mapping[str, Any] = reduce_partitions(count_agreement, *beside, **how)
-        return whole
-    # Some samples of each partition were curated, those with gold say: their predictions stand in the same partition …
-    pairs: Mapping[str, Any] | None = reduce_partitions(count_beside, *beside, paired=True, **how)
-    if pairs is not None and pairs["found"] == curated.rows:
-        return pairs
+    how: dict[str, Any] = {"datasets": datasets, "classes": classes, "pools": pools}
+    rows = [table.artifact.rows for table in beside]
+    # As many rows are the same samples in the same order, whatever the cut, where none of them may be missing. Else
+    # some samples of each partition were curated, those with gold say: their predictions stand in the same partition …
+    paired = len(set(rows)) > 1 or may_lack_partitions()
+    counted: Mapping[str, Any] | None = reduce_partitions(count_agreement, *beside, paired=paired, **how)
     # … except where one of the two came from the store and was cut otherwise then. No number of rows says where the
     # samples of one partition lie among those of the others; the ids do, of all samples.
-    count = count_beside if may_lack_partitions() else count_agreement
-    return count(collect(predictions, answered), collect(curated, known), **how)
+    if counted is None or counted["found"] < rows[1]:
+        counted = count_agreement(*(collect(table.artifact, table.names) for table in beside), **how)
+    if counted["found"] < rows[1] and not may_lack_partitions():
+        raise RunError(f"The subject has not predicted {rows[1] - counted['found']} of the {rows[1]} curated samples.")
+    return counted
 
 
 def _same_samples(*tables: Artifact[Any]) -> tuple[Artifact[Any], ...]:

@@ -11,7 +11,7 @@ from assay.tasks.attacks.texts.page import ShownTexts
 from assay.tasks.attacks.texts.page import page as page_of
 from assay.tasks.reporting.gallery import changed_lines, masked_lines
 from assay.tasks.reporting.layout import block_markup
-from assay.tasks.reporting.parts import BarPlot, DataTable, MarkedTexts, Panels
+from assay.tasks.reporting.parts import BarPlot, DataTable, Estimate, MarkedTexts, Panels
 from assay.tasks.statistics.findings import Finding, FindingIndex
 
 CLASSES = ("neg", "pos")
@@ -22,7 +22,7 @@ FINDINGS = [
     Finding("attack.perturbed_words", of="guided", subject="bert", value=1.5, low=1.2, high=1.8, n=10, unit="words"),
     Finding("attack.similarity", of="guided", group="minilm", subject="bert", value=0.95, n=10, unit="cosine"),
     *(
-        Finding("attack.skipped", of=attack, group=why, subject="bert", value=0.2, n=25)
+        Finding("attack.skipped", of=attack, group=why, subject="bert", value=0.2, low=0.09, high=0.39, n=25)
         for attack in ("guided", "a2t")
         for why in ("", "the prediction is wrong already")
     ),
@@ -149,6 +149,7 @@ def test_only_the_hardest_noise_stands_beside_the_word_attacks_with_its_clean_ac
         ("a2t", 0.8, 0.4),
         ("typos at severity 5", 0.9, pytest.approx(0.4)),
     ]
+    assert left.rows[0][2] == Estimate(0.8, 1 - 0.39, 1 - 0.09, 25)  # of groups, as the findings are
 
 
 def test_the_sentence_names_the_kinds_of_noise_that_a_paired_test_shows_to_cost_accuracy():

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-from assay.infra.errors import RunError
+from assay.tasks.ordering.ranges import Pools
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.tables.along_order import (
     agreement_findings,
     count_agreement,
-    count_beside,
     count_predictions,
     degenerate_finding,
 )
@@ -25,13 +23,17 @@ CURATED = pa.table(
 PREDICTIONS = pa.table({"id": list("abcdefgh"), "predicted": pa.array([1, 1, 0, 1, 1, 0, 0, 0], pa.int16())})
 
 
+HOW = {"datasets": 3, "classes": 2, "pools": Pools((7, 9), grouped=True)}
+
+
 def counted(predictions: pa.Table = PREDICTIONS, curated: pa.Table = CURATED) -> dict[str, list[int]]:
-    return {name: list(counts) for name, counts in count_agreement(predictions, curated, datasets=3, classes=2).items()}
+    counts = count_agreement(predictions, curated, **HOW)
+    return {name: counts[name][0].tolist() for name in counts if name != "found"}
 
 
 def measured(counts: dict[str, list[int]]) -> dict[tuple[str, str, str], Finding]:
-    arrays = {name: np.array(values) for name, values in counts.items()}
-    found = agreement_findings(arrays, subject="mine", permutations=500, generator=np.random.default_rng(0))
+    arrays, drawn = {name: np.array([values]) for name, values in counts.items()}, np.random.default_rng(0)
+    found = agreement_findings(arrays, subject="mine", permutations=500, generator=drawn, grouped=False)
     return {(f.metric, f.of, f.group): f for f in found}
 
 
@@ -51,16 +53,20 @@ def test_counts_of_partitions_add_up() -> None:
 
 
 def test_what_is_counted_beside_predictions_is_of_the_samples_among_them() -> None:
-    parts = [count_beside(PREDICTIONS.slice(start, 4), CURATED, datasets=3, classes=2) for start in (0, 4)]
+    parts = [count_agreement(PREDICTIONS.slice(start, 4), CURATED, **HOW) for start in (0, 4)]
     assert [part.pop("found") for part in parts] == [4, 2]
-    assert {name: (parts[0][name] + parts[1][name]).tolist() for name in parts[0]} == counted()
-    nothing = count_beside(PREDICTIONS.slice(6), CURATED, datasets=3, classes=2)
-    assert nothing.pop("found") == sum(sum(counts) for counts in nothing.values()) == 0
+    assert {name: (parts[0][name] + parts[1][name])[0].tolist() for name in parts[0]} == counted()
+    nothing = count_agreement(PREDICTIONS.slice(6), CURATED, **HOW)
+    assert nothing.pop("found") == sum(counts.sum() for counts in nothing.values()) == 0
 
 
-def test_a_curated_sample_without_a_prediction_is_an_error() -> None:
-    with pytest.raises(RunError, match="'a' is in the curated data sets"):
-        counted(PREDICTIONS.slice(1))
+def test_groups_are_counted_apart() -> None:
+    clusters = pa.table({"id": list("abcdefgh"), "cluster": [7, 7, 7, 9, 9, 9, 9, 9]})
+    by_group = count_agreement(PREDICTIONS, CURATED, clusters, **HOW)
+    assert by_group.pop("found") == 6
+    assert by_group["gold_n"].tolist() == [[2, 0, 0], [0, 1, 1]]
+    assert by_group["weak_hits"].tolist() == [[2, 1, 0], [0, 0, 0]]
+    assert {name: counts.sum(axis=0).tolist() for name, counts in by_group.items()} == counted()
 
 
 def test_data_sets_are_nested_and_strata_are_not() -> None:

@@ -22,6 +22,8 @@ from assay.infra.stages.stage import stage, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.statistics.calibration import brier, risk_area_interval
+from assay.tasks.statistics.classification_findings import above_constant_of
+from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, findings_from
 from assay.tasks.statistics.order_test import order_test
 from assay.tasks.statistics.settings import Statistics
@@ -131,7 +133,8 @@ def predictions_of(found: World, subject: ResolvedSubject) -> Artifact[Predictio
 
 
 def measured(found: World, predictions: Artifact[Predictions]) -> Artifact[Findings]:
-    return measure_subject(predictions, found.curated, found.classes, "mine", DATASETS, 500)
+    cuts = [round(i * N / found.samples.partitions) for i in range(found.samples.partitions + 1)]
+    return measure_subject(predictions, found.curated, put_clusters(cuts), found.classes, "mine", DATASETS, 500)
 
 
 @stage(version=1)
@@ -337,7 +340,7 @@ def kinds_collected(patched: pytest.MonkeyPatch) -> set[str]:
 def test_agreement_is_counted_where_samples_lie_and_the_same_for_any_cut(
     make_run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gold: str
 ) -> None:
-    apart = {"Classes"} if gold == "all" else {"Classes", "Predictions", "CuratedSets"}
+    apart = {"Classes"} if gold == "all" else {"Classes", "Predictions", "CuratedSets", "Clusters"}
     thirds, odd = [0, 190, 380, N], [0, 7, 500, N]
     cuts = [
         Cuts([0, N], [0, N], {"Classes"}),
@@ -352,11 +355,29 @@ def test_agreement_is_counted_where_samples_lie_and_the_same_for_any_cut(
             samples, classes = put_samples(cut.predictions, gold), put_classes(["malignant", "benign"])
             subject = resolve_subject(Subject(predictions="other system"), Path())
             predictions = predict_samples(samples, classes, train_subject(samples, None, classes, subject), subject)
-            curated = put_curated(cut.curated, gold)
+            curated, clusters = put_curated(cut.curated, gold), put_clusters(cut.predictions)
             seen = kinds_collected(patched)
-            digests.add(measure_subject(predictions, curated, classes, "mine", DATASETS, 500).digest)
+            digests.add(measure_subject(predictions, curated, clusters, classes, "mine", DATASETS, 500).digest)
             assert seen == cut.collected
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("gold", ["all", "half"])
+def test_shares_and_the_test_against_one_answer_are_by_group(run: Run, gold: str) -> None:
+    """As `share_by` and `above_constant_of` say of the samples themselves; a row was as good as a group."""
+    found = world(gold=gold)
+    predictions = predictions_of(found, logistic(train_on="weak"))
+    findings = rows_of(measured(found, predictions))
+    kept = np.arange(N) if gold == "all" else np.flatnonzero(np.arange(N) % 2 == 1)
+    said, truth, groups = np.array(collect(predictions, ["predicted"])["predicted"])[kept], TARGET[kept], kept // 2
+    for group, chosen in (("D10", RANK[kept] >= 0), ("stratum 1", RANK[kept] * DATASETS // N == 0)):
+        share = share_by("subject.accuracy", (said == truth)[chosen], groups[chosen])
+        measured_share = findings["subject.accuracy", "gold", group]
+        assert (measured_share.value, measured_share.low, measured_share.high) == (share.value, share.low, share.high)
+    gain, p = above_constant_of(said, truth, 2, groups)
+    above, test = (findings[f"subject.above_constant{part}", "gold", "D10"] for part in ("", "_p"))
+    assert (above.value, above.low, above.high) == pytest.approx((gain.value, gain.low, gain.high), abs=1e-12)
+    assert test.p_value == p
 
 
 def test_another_systems_predictions_are_measured_as_they_are(run: Run) -> None:
@@ -428,7 +449,7 @@ def test_curated_samples_that_were_not_predicted_are_an_error(run: Run) -> None:
     predictions = predict_samples(
         other, found.classes, train_subject(other, None, found.classes, logistic()), logistic()
     )
-    with pytest.raises(RunError, match="has not predicted it"):
+    with pytest.raises(RunError, match="has not predicted 469 of the 569 curated samples"):
         measured(found, predictions)
 
 
