@@ -82,7 +82,7 @@ class Recomputed:
     def in_words(self, seed: int) -> str:
         """What was computed anew, and what came of it, in lines."""
         parts = f"{self.drawn} of {self.units} parts anew, drawn by seed {seed}, in {self.seconds:.1f} s"
-        unchecked = [f"Unchecked {', '.join(self.unchecked)}: no stage measures it"] if self.unchecked else []
+        unchecked = [f"Unchecked {', '.join(self.unchecked)}: nothing here measured it"] if self.unchecked else []
         lines = [f"Computed  {parts}", *unchecked, f"Verdict   {self.verdict}: {self.where}"]
         return "\n".join(" ".join(line.splitlines()) for line in lines)
 

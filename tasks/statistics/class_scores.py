@@ -29,7 +29,7 @@ from assay.tasks.statistics.classification import (
 )
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, distinct
-from assay.tasks.statistics.paired import Difference, compared_shares, counted_difference, not_lower_p
+from assay.tasks.statistics.paired import Difference, compared_counts, compared_shares, not_lower_p
 
 Counts = npt.NDArray[np.int64]
 
@@ -186,11 +186,7 @@ def above_constant(counts: ClassCounts) -> tuple[Difference, float] | None:
     most = int(counts.samples.sum(axis=0).argmax())
     right = counts.right[:, most]
     gained, lost, sizes = counts.right.sum(axis=1) - right, counts.samples[:, most] - right, counts.samples.sum(axis=1)
-    if not counts.grouped:
-        return counted_difference(int(gained.sum()), int(lost.sum()), int(sizes.sum()))
-    cells = np.stack([gained, lost, sizes - gained - lost], axis=1)
-    who, group = (np.repeat(place.ravel(), cells.ravel()) for place in reversed(np.indices(cells.shape)))
-    return compared_shares(who == 0, who == 1, group)
+    return compared_counts(gained, lost, sizes, counts.grouped)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import codes_of, effective_size, half_width, kish, sums_by_cluster
+from assay.tasks.statistics.clusters import Integers, codes_of, effective_size, half_width, kish, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import FEWEST, LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
 
@@ -184,6 +184,20 @@ def counted_difference(first_only: int, second_only: int, n: int, level: float =
     p = mid_p(first_only, second_only)
     low, high = _agreeing(tango(first_only, second_only, n, level), p, level)
     return Difference((first_only - second_only) / n, low, high, n, level), p
+
+
+def compared_counts(first: Integers, second: Integers, sizes: Integers, grouped: bool) -> tuple[Difference, float]:
+    """As `compared_shares`, of samples of which only the numbers are known, in each group [G] or of all in one row: on
+    how many only the first is right, on how many only the second, and how many there are.
+
+    >>> round(compared_counts(np.array([6, 0]), np.array([0, 0]), np.array([6, 4]), grouped=False)[1], 6)
+    0.015625
+    """
+    if not grouped:
+        return counted_difference(int(first.sum()), int(second.sum()), int(sizes.sum()))
+    cells = np.stack([first, second, sizes - first - second], axis=1)
+    group, who = (np.repeat(place.ravel(), cells.ravel()) for place in np.indices(cells.shape))
+    return compared_shares(who == 0, who == 1, group)
 
 
 def _agreeing(ends: tuple[float, float], p: float, level: float) -> tuple[float, float]:

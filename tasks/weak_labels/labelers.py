@@ -22,9 +22,11 @@ import pyarrow.compute as pc
 from assay.data.schemas import LabelModel, WeakLabels
 from assay.infra.errors import InputError
 from assay.infra.user_code.choices import Named, tried
-from assay.tasks.statistics import proportions
+from assay.tasks.statistics.clusters import Integers, counted_share
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import compared_shares
+from assay.tasks.statistics.groups import group_hashes
+from assay.tasks.statistics.paired import compared_counts
+from assay.tasks.statistics.resampling import BLOCKS
 from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns
 
 _BY = "by_"
@@ -334,43 +336,46 @@ def softmax_at(scores: Scores, label: npt.NDArray[np.int16]) -> npt.NDArray[np.f
     return np.asarray(np.take_along_axis(powers, label[None, :].astype(np.int64), axis=0)[0] / total)
 
 
-def count_comparison(samples: pa.Table, *labels: pa.Table) -> dict[str, object]:
-    """Of every two labelers, how many samples both decide and how many alike; of the samples with gold that all of them
-    decide, how many there are and on how many two are right. [labelers, labelers]
+def count_comparison(samples: pa.Table, *labels: pa.Table) -> dict[str, Integers]:
+    """Of every two labelers, how many samples both decide and how many alike [pairs, G]; of the samples with gold that
+    all of them decide, how many there are [1, G], and of each labeler how many are right, and how many of these by the
+    first as well [labelers, G]. By the pool of their groups, where samples stand in some.
 
     >>> gold = pa.table({"gold": [0, 1, None]})
     >>> sure = pa.table({"label": [0, 1, 1], "undecided": [False] * 3})
     >>> wavering = pa.table({"label": [1, 1, 0], "undecided": [False, False, True]})
-    >>> counted = count_comparison(gold, sure, wavering)
-    >>> counted["both"].tolist(), counted["alike"].tolist(), counted["right"].tolist(), counted["known"]
-    ([[3, 2], [2, 2]], [[3, 1], [1, 2]], [[2, 1], [1, 1]], 2)
+    >>> {name: counts.tolist() for name, counts in count_comparison(gold, sure, wavering).items()}
+    {'both': [[2]], 'alike': [[1]], 'known': [[2]], 'right': [[2], [1]], 'as_first': [[2], [1]]}
     """
     label = np.stack([table["label"].to_numpy() for table in labels])
     decided = ~np.stack([table["undecided"].to_numpy(zero_copy_only=False) for table in labels])
-    gold = pc.fill_null(samples["gold"], -1).to_numpy()
+    gold, hashes = pc.fill_null(samples["gold"], -1).to_numpy(), group_hashes(samples)
+    where, groups = (np.zeros(len(gold), np.int64), 1) if hashes is None else (hashes % BLOCKS, BLOCKS)
+
+    def counted(chosen: Sequence[npt.NDArray[np.bool_]]) -> Integers:
+        return np.stack([np.bincount(where[each], minlength=groups) for each in chosen]).astype(np.int64)
+
     known = decided.all(axis=0) & (gold >= 0)
-    right = ((label == gold) & known).astype(np.int64)
-    both = decided.astype(np.int64)
-    alike = np.stack([((label == row) & decided & sure).sum(axis=1) for row, sure in zip(label, decided, strict=True)])
-    return {"both": both @ both.T, "alike": alike, "right": right @ right.T, "known": int(known.sum())}
+    right, pairs = list((label == gold) & known), list(combinations(range(len(labels)), 2))
+    both = [decided[a] & decided[b] for a, b in pairs]
+    alike = [pair & (label[a] == label[b]) for pair, (a, b) in zip(both, pairs, strict=True)]
+    as_first = [each & right[0] for each in right]
+    chosen = {"both": both, "alike": alike, "known": [known], "right": right, "as_first": as_first}
+    return {name: counted(each) for name, each in chosen.items()}
 
 
-def comparison_findings(counted: Mapping[str, npt.NDArray[np.int64]], labelers: Sequence[str]) -> list[Finding]:
+def comparison_findings(counted: Mapping[str, Integers], labelers: Sequence[str], grouped: bool) -> list[Finding]:
     """How often two labelers agree; how often each is right; and how much oftener than the first, paired."""
-    both, alike, right, known = (counted[name] for name in ("both", "alike", "right", "known"))
+    both, alike, (known,), right, as_first = map(counted.__getitem__, ("both", "alike", "known", "right", "as_first"))
     findings = [
-        proportions.share("weak_labels.agreement", int(alike[a, b]), int(both[a, b]), of=labelers[a], group=labelers[b])
-        for a, b in combinations(range(len(labelers)), 2)
+        replace(counted_share("weak_labels.agreement", hits, n, grouped), of=first, group=second)
+        for (first, second), hits, n in zip(combinations(labelers, 2), alike, both, strict=True)
     ]
-    if not known:
-        return findings
-    for at, labeler in enumerate(labelers):
-        findings.append(proportions.share("weak_labels.accuracy", int(right[at, at]), int(known), group=labeler))
+    for at, labeler in enumerate(labelers if known.any() else ()):
+        findings.append(replace(counted_share("weak_labels.accuracy", right[at], known, grouped), group=labeler))
         if at:
-            shared, ours, first = right[at, 0], right[at, at], right[0, 0]
-            cells = [shared, ours - shared, first - shared, known - ours - first + shared]
-            gain, p_value = compared_shares(np.repeat([1, 1, 0, 0], cells), np.repeat([1, 0, 1, 0], cells))
-            about = Finding("weak_labels.gain", labeler, labelers[0], n=int(known), p_value=p_value, unit="share")
+            gain, p_value = compared_counts(right[at] - as_first[at], right[0] - as_first[at], known, grouped)
+            about = Finding("weak_labels.gain", labeler, labelers[0], n=gain.n, p_value=p_value, unit="share")
             verdict = "better" if gain.low > 0 else "worse" if gain.high < 0 else "not shown"
             findings.append(replace(about, value=gain.value, low=gain.low, high=gain.high, verdict=verdict))
     return findings

@@ -11,13 +11,23 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import Classes, Findings, LabelModel, Panel, Samples, Votes, WeakLabels, class_names
 from assay.infra.errors import InputError
-from assay.infra.stages.partitions import Columns, Reuse, Tallied, collect, map_partitions, reduce_partitions, tally_of
+from assay.infra.stages.partitions import (
+    Columns,
+    Reuse,
+    Tallied,
+    collect,
+    columns_in,
+    map_partitions,
+    reduce_partitions,
+    tally_of,
+)
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.user_code.choices import plugin_faults
 from assay.tasks.reporting.numerals import percent
 from assay.tasks.statistics.findings import findings_table
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.vote_counts import (
     PATTERN_ROWS,
     VoteCounts,
@@ -155,19 +165,20 @@ def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: in
     return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
 
 
-@stage(version=1, title="labelers")
+@stage(version=2, title="labelers")
 def compare_labelers(
     labels: Sequence[Artifact[WeakLabels]], samples: Artifact[Samples], labelers: Sequence[str]
 ) -> Artifact[Findings]:
     """How often labelers agree, and which of them is right oftener, on the samples that have a gold label."""
-    read = [Columns(each, ("label", "undecided")) for each in labels]
-    counted = reduce_partitions(count_comparison, Columns(samples, ("gold",)), *read, reuse=Reuse())
-    findings = comparison_findings(counted, labelers)
+    grouped, read = GROUP in columns_in(samples), [Columns(each, ("label", "undecided")) for each in labels]
+    known = Columns(samples, ("gold", *(("id", GROUP) if grouped else ())))
+    counted = reduce_partitions(count_comparison, known, *read, reuse=Reuse())
+    findings = comparison_findings(counted, labelers, grouped)
     agree = [pair.value for pair in findings if pair.metric == "weak_labels.agreement" and pair.value is not None]
     alike = f"each two say the same of at least {percent(min(agree), 0)}" if agree else "no two decide the same samples"
     if set(agree) == {1.0}:
         alike = "all say the same"
-    say(f"{', '.join(labelers)} · {alike} · {counted['known']} samples with gold")
+    say(f"{', '.join(labelers)} · {alike} · {counted['known'].sum()} samples with gold")
     return write_table(findings_table(findings), into=Findings)
 
 

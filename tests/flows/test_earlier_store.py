@@ -37,7 +37,7 @@ COMPUTED_ANEW: dict[str, str] = {
     "worst_case": "stands on attacks, whose last digits differ where another processor computes them anew",
     "score_samples": "how other scores than the bound would order: a new stage",
     "measure_agreement": "few samples are counted by patterns of labels as many are: other draws for the ends of α",
-    "compare_labelers": "labelers are held against each other and against gold: a new stage",
+    "compare_labelers": "labelers are held against each other and against gold: a new stage, by group",
     "measure_words": "the same",
     "measure_noise": "the same",
     "measure_corruptions": "the same",

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.proportions import share
-from assay.tasks.weak_labels.labelers import comparison_findings
+from assay.tasks.weak_labels.labelers import comparison_findings, count_comparison
 from assay.tasks.weak_labels.page import page as page_of
 
 MAJORITY = pa.table({"function": ["a", "b"], "weight": [1.0, 1.0]})
@@ -83,9 +85,30 @@ def test_how_frequent_the_classes_are_taken_to_be_is_said_with_how_that_is_known
 
 
 def counted(right_of_the_first: int, right_of_the_second: int, right_of_both: int, n: int) -> list[Finding]:
-    right = np.array([[right_of_the_first, right_of_both], [right_of_both, right_of_the_second]])
-    counts = {"both": np.array([[n, n], [n, n]]), "alike": np.array([[n, 80], [80, n]]), "right": right, "known": n}
-    return comparison_findings(counts, ["snorkel", "majority"])
+    right = np.array([[right_of_the_first], [right_of_the_second]])
+    as_first = np.array([[right_of_the_first], [right_of_both]])
+    pair = {"both": np.array([[n]]), "alike": np.array([[80]])}
+    counts = {**pair, "known": np.array([[n]]), "right": right, "as_first": as_first}
+    return comparison_findings(counts, ["snorkel", "majority"], grouped=False)
+
+
+def test_labelers_are_held_against_each_other_by_group():
+    """Each of 40 samples five times, as one patient's, says what the 40 say; by row "better" would be shown."""
+    rng = np.random.default_rng(1)
+    gold, patients = rng.integers(0, 2, 40), [f"p{at}" for at in range(40)]
+    labels = [np.where(rng.random(40) < rate, gold, 1 - gold) for rate in (0.7, 0.8)]
+    told = []
+    for times in (1, 5):
+        rows = {"id": [f"s{at}" for at in range(40 * times)], "gold": np.repeat(gold, times)}
+        samples = pa.table(rows | {GROUP: np.repeat(patients, times)})
+        tables = [pa.table({"label": np.repeat(each, times), "undecided": [False] * 40 * times}) for each in labels]
+        found = comparison_findings(count_comparison(samples, *tables), ["snorkel", "majority"], grouped=True)
+        told.append([(each.metric, each.value, each.p_value, each.verdict, each.low, each.high) for each in found])
+    assert [each[:4] for each in told[0]] == [each[:4] for each in told[1]]
+    assert [end for each in told[0] for end in each[4:]] == pytest.approx(
+        [e for each in told[1] for e in each[4:]], abs=0.02
+    )
+    assert told[0][-1][3] == "not shown"
 
 
 def test_a_first_labeler_that_majority_beats_is_said_to_be_beaten():
