@@ -177,15 +177,19 @@ def risk_area_interval(scores: npt.ArrayLike, right: npt.ArrayLike, clusters: np
 
 
 def share_interval(value: float, without: Sequence[float], groups: float) -> Interval:
-    """`jackknife_interval` of what lies between 0 and 1, or `unvaried` where no group moves it.
+    """`jackknife_interval` of what lies between 0 and 1, on the logit scale, for small areas are skewed; `unvaried`
+    where no group moves it.
 
     >>> [round(end, 3) for end in share_interval(0.0, [0.0] * 25, groups=25)]
     [0.0, 0.0, 0.137]
     """
+    from scipy.special import expit, logit
+
     _, low, high = jackknife_interval(value, without)
     if high - low < NO_SPREAD:
         return Interval(value, *unvaried(min(value, 1.0), groups, least=0.0))
-    return Interval(value, max(0.0, low), min(1.0, high))
+    half, middle = (high - low) / 2 / max(value * (1 - value), NO_SPREAD), float(logit(value))
+    return Interval(value, max(0.0, float(expit(middle - half))), min(1.0, float(expit(middle + half))))
 
 
 def _area(sizes: npt.NDArray[np.int64], lost: npt.NDArray[np.int64]) -> float:

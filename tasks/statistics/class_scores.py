@@ -45,12 +45,8 @@ class ClassCounts:
 
     def recall(self, code: int, level: float = 0.95) -> Proportion:
         """The share of the samples of one class that are right."""
-        return proportion_of(self.right[:, code], self.samples[:, code], level, self.units)
-
-    @property
-    def units(self) -> Groups:
-        """The code of each row's group; None where samples are independent."""
-        return np.arange(len(self.samples)) if self.grouped else None
+        groups = np.arange(len(self.samples)) if self.grouped else None
+        return proportion_of(self.right[:, code], self.samples[:, code], level, groups)
 
     @property
     def present(self) -> list[int]:
@@ -170,7 +166,8 @@ def constant_accuracy(counts: ClassCounts) -> Proportion:
     if not counts.present:
         return NOTHING
     most = int(counts.samples.sum(axis=0).argmax())
-    return proportion_of(counts.samples[:, most], counts.samples.sum(axis=1), groups=counts.units)
+    groups = np.arange(len(counts.samples)) if counts.grouped else None
+    return proportion_of(counts.samples[:, most], counts.samples.sum(axis=1), groups=groups)
 
 
 def above_constant(counts: ClassCounts) -> tuple[Difference, float] | None:

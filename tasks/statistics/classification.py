@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.statistics.clusters import codes_of, effective_of, effective_size, sums_by_cluster
-from assay.tasks.statistics.proportions import NO_SPREAD, wilson_of
+from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
@@ -193,7 +193,8 @@ def prediction_entropy(answers: Said, classes: int, groups: Groups = None) -> Pr
 
     The interval is by the delta method; where only one answer occurs, its upper end is the entropy with as much of the
     other answers as Wilson's interval allows. Answers that are spread evenly are moved by nothing to first order: twice
-    what their entropy lacks, in nats by answer, is χ²-distributed (Wilks 1938).
+    what their entropy lacks, in nats by answer, is χ²-distributed (Wilks 1938), and added in squares. What it lacks on
+    average (Miller 1955) is added to the upper end.
 
     >>> prediction_entropy(np.array([0, 1, 0, 1]), 2).value
     1.0
@@ -211,14 +212,15 @@ def prediction_entropy(answers: Said, classes: int, groups: Groups = None) -> Pr
     per_sample = surprise.mean(axis=1)
     counted = n if groups is None else effective_size(per_sample, groups).counted()
     value, spread = float(per_sample.mean()), float(-ndtri((1 - LEVEL) / 2) * per_sample.std())
-    half = float(spread / np.sqrt(counted)) if counted else np.inf  # one group says nothing of others
+    nats = 2 * counted * float(np.log(2))
+    # One group says nothing of others.
+    half = float(np.hypot(spread / np.sqrt(counted), chdtri(possible - 1, 1 - LEVEL) / nats)) if counted else np.inf
     if value == 0.0:
         rest = min(1 - wilson_of(counted, counted)[0], 1 - 1 / possible)
         other = np.array([1 - rest, *[rest / max(1, possible - 1)] * (possible - 1)])
         return Proportion(0.0, 0.0, float(-(other * np.log2(other)).sum()), n)
-    if half < NO_SPREAD:
-        half = float(chdtri(possible - 1, 1 - LEVEL) / (2 * counted * np.log(2)))
-    return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), value + half), n)
+    high = value + half + (possible - 1) / nats if counted else np.inf
+    return Proportion(value, max(0.0, value - half), min(float(np.log2(possible)), high), n)
 
 
 def one_answer(answers: Said, truth: Truth, classes: int, groups: Groups = None) -> OneAnswer:

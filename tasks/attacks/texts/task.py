@@ -379,7 +379,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=15, title="word findings")
+@stage(version=16, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,

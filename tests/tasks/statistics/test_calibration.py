@@ -143,3 +143,14 @@ def test_the_loss_of_few_samples_or_of_groups_of_unequal_size_is_held_as_often_a
         of_groups = mean_loss(loss * sizes, sizes.astype(float), np.random.default_rng(0))
         held["unequal"] += of_groups.low <= 1 <= of_groups.high
     assert min(held.values()) >= 50
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_a_small_area_under_the_risk_is_held_as_often_as_said(n):
+    """Of 20 to 100 samples of which one in nine is wrong the jackknife alone held it in 81 to 86 of 100 draws."""
+    rng, held = np.random.default_rng(4), 0
+    for _ in range(150):
+        confidence = rng.beta(8, 1, n)
+        area = risk_area_interval(confidence, rng.random(n) < confidence, np.arange(n))
+        held += area.low <= 0.0421 <= area.high
+    assert held >= 135

