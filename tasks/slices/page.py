@@ -8,6 +8,7 @@ from assay.tasks.reporting.estimates import bars_of, capital, share_text
 from assay.tasks.reporting.numerals import integer, p_concluded, p_value, percent, plural
 from assay.tasks.reporting.parts import BarPlot, Block, Paragraph, Part
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
+from assay.tasks.statistics.multiplicity import level_needed
 
 _SEARCH = (
     "Half of the samples were searched for slices that are worse than the rest, single values and values put together; "
@@ -45,8 +46,7 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
             right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
             shares = f"{share_text(right)}, the rest {percent(rest.value)}, " if right and rest else ""
             told.append(f"{test.of} ({shares}{p_concluded(None, test.p_value)})")
-        named = "; ".join(told)
-        return f"worse than the rest on samples that the search had not seen: {named}."
+        return f"worse than the rest on samples that the search had not seen: {'; '.join(told)}."
     least = min((test for test in tested if test.p_value is not None), key=lambda test: test.p_value or 0, default=None)
     if least is None:
         return "the search found no slice to take along."
@@ -55,13 +55,18 @@ def _confirmed(findings: FindingIndex, subject: str) -> str:
 
 
 def _seen(findings: FindingIndex, test: Finding) -> str:
-    """From about how many points on a one-sided test at .01 would have shown the slice to be worse, four times in five:
-    the slice is as uncertain as its interval says, by group where there are some, and the rest as much by sample."""
+    """From about how many points on a one-sided test would have shown the slice to be worse, four times in five, at the
+    level that the first of so many tests needs (Holm): the slice is as uncertain as its interval says, by group where
+    there are some, and the rest as much by sample."""
+    from scipy.special import ndtri
+
     right, rest = (findings.get(f"slices.{half}_accuracy", *test.about) for half in ("confirmed", "rest"))
     if right is None or rest is None or not rest.n or not test.n:
         return ""
     spread = ((right.high or 1.0) - (right.low or 0.0)) / 3.92
-    points = 3.17 * spread * math.sqrt(1 + test.n / rest.n)
+    tests = sum(each.p_value is not None for each in findings.select("slices.worse_p"))
+    level = float(level_needed(test.verdict) or 1.0) / tests
+    points = float(ndtri(0.8) - ndtri(level)) * spread * math.sqrt(1 + test.n / rest.n)
     return f"; of its {plural(test.n, 'sample')}, {percent(points, 0, sign=False)} points less would have been seen"
 
 

@@ -320,6 +320,5 @@ def measure_slices(
         by_subject[subject] = search(answers, settings, stage_seeds().generator(subject))
     confirmed = confirmed_findings(by_subject, significance)
     worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
-    looked = plural(len(settings.columns), "column")
-    say("; ".join(worse) or f"{looked} · no slice is shown to be worse than the rest")
+    say("; ".join(worse) or f"{plural(len(settings.columns), 'column')} · no slice is shown to be worse than the rest")
     return write_table(findings_table([*findings, *confirmed]), into=Findings)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import hypergeom
 
 from assay.infra.errors import InputError
 from assay.tasks.reporting.parts import BarPlot, Paragraph
 from assay.tasks.slices.page import page
 from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search, slice_findings, slice_values
 from assay.tasks.statistics.classification import proportion
-from assay.tasks.statistics.findings import FindingIndex
+from assay.tasks.statistics.findings import Finding, FindingIndex
+from assay.tasks.statistics.multiplicity import not_shown
+from assay.tasks.statistics.proportions import wilson_of
 
 SITES = ["A"] * 60 + ["B"] * 40
 RIGHT = np.array([True] * 57 + [False] * 3 + [True] * 20 + [False] * 20)
@@ -71,6 +75,20 @@ def test_ten_images_of_each_patient_show_a_fall_no_sooner_than_patients_do():
         )
         fall.append(int(said))
     assert fall[1] >= fall[0] - 1
+
+
+def test_the_fall_that_would_have_been_seen_is_seen_four_times_in_five():
+    """At the level of the first of five tests: what a single test would have seen was seen in 65 of 100."""
+    slices = [Finding("slices.worse_p", of=name, subject="net", n=60, value=0.9, p_value=0.9) for name in "abcde"]
+    slices = [replace(each, verdict=not_shown(0.01)) for each in slices]
+    low, high = wilson_of(48, 60)
+    right = Finding("slices.confirmed_accuracy", of="a", subject="net", value=0.8, low=low, high=high, n=60)
+    rest = Finding("slices.rest_accuracy", of="a", subject="net", value=0.8, n=300)
+    (points,) = re.findall(r"(\d+) points less", page(FindingIndex([*slices, right, rest])).sentence)
+    draws = np.random.default_rng(0)
+    inside, beside = draws.binomial(60, 0.9 - int(points) / 100, 2000), draws.binomial(300, 0.9, 2000)
+    seen = hypergeom.cdf(inside, 360, inside + beside, 60) * 5 <= 0.01
+    assert 0.7 <= seen.mean() <= 0.9
 
 
 def test_numbers_of_many_values_are_cut_into_quarters():
