@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from assay.tasks.attacks.chance.flips import mean_share
 from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import (
     Proportion,
@@ -28,7 +29,6 @@ from assay.tasks.statistics.classification import (
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.clusters import clustered_wilson
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.noise_floor import mean_share
 from assay.tasks.statistics.proportions import wilson
 
 MELANOMA = np.repeat([0, 1], [304, 75])  # the paper's test set: benign, malignant
