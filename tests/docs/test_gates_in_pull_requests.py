@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from ruamel.yaml import YAML
 
+from assay.data.templates import filled
 from assay.flows.cli import answer
 from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import Finding
@@ -129,6 +130,15 @@ def test_the_action_judges_a_run_and_tells_the_job(job: Path, pipeline: str) -> 
     assert "1 of 3 gates failed" in (job / "summary.md").read_text()
     assert len(ElementTree.parse(job / "assay-gates.xml").findall(".//failure")) == 1
     assert (job / "assay-gates.sarif").is_file()
+
+
+def test_the_job_of_a_first_audit_tells_its_gates_once(job: Path) -> None:
+    told = filled("github.yml", data="data.csv", tested="", name="breast-cancer")
+    steps = YAML(typ="safe").load(told)["jobs"]["audit"]["steps"]
+    run, gate = (step["run"] for step in steps[-2:])
+    done = shell(job, f"{run}\n{gate}", GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(job / "summary.md"))
+    assert done.returncode == 1, done.stderr
+    assert (job / "summary.md").read_text().count("1 of 3 gates failed") == 1
 
 
 def test_sarif_has_a_result_per_gate_at_its_line(job: Path) -> None:
