@@ -112,6 +112,8 @@ def _chosen(
     both: Sequence[Change], asked: Mapping[str, str | None], store: Store, earlier: RunRecord, later: RunRecord
 ) -> Change:
     metric = asked.get("finding")
+    if not both:
+        raise InputError(f"Run {later.id} ({later.status}) measured nothing that run {earlier.id} did: nothing to share.")
     if not metric:
         for change in worst_changes(store, earlier, later):
             if _is_asked_for(change.key, asked):

@@ -93,6 +93,9 @@ class RunChange:
         worse, better = sum(gain < 0 for gain in gains), sum(gain > 0 for gain in gains)
         words = f"{plural(worse, 'number') if worse else 'Nothing'} of the scorecard got worse"
         also = f", {better} better" if better else ""
+        there = {finding.key for finding in self.findings[1]}
+        gone = sum(number.key not in there for number in answers_of(self.findings[0]))
+        also += f", {plural(gone, 'number is', 'numbers are')} not measured any more" if gone else ""
         failing = sum(now == "failed" != was for _, was, now in self.gates)
         gates = f" · {plural(failing, 'gate')} failed that did not before" if failing else ""
         tone: Tone = "bad" if worse or failing else "good" if better else "neutral"

@@ -107,7 +107,8 @@ def state_of(gates: Sequence[GateResult], failures: Sequence[str], against: RunR
     broken = [gate for gate in gates if not gate.passed]
     since = "nothing to compare with yet"
     if against is not None:
-        since = f"{plural(worse, 'number') if worse else 'nothing'} got worse since {against.id}"
+        none = "nothing that was measured" if failures else "nothing"
+        since = f"{plural(worse, 'number') if worse else none} got worse since {against.id}"
     if failures:
         return Verdict(f"Broken: {plural(len(failures), 'part')} of the run failed · {since}", "bad")
     if broken:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from direct_nights import perform_night, project_in
+from finished_runs import leave_run
 from planted_changes import plant
 
 from assay.flows.blame.changes import SampleChange
@@ -73,6 +74,17 @@ def test_what_cannot_be_asked_is_one_sentence(
 ) -> None:
     assert blame(two, "latest", *arguments) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_night_that_measured_nothing_has_no_drop_to_share(two, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, (earlier, _) = two
+    store = Store(str(folder / "store"))
+    empty = leave_run(store, "night", [])
+    try:
+        assert blame(two, empty, "--against", earlier) == 2
+    finally:
+        store.folder.remove(f"runs/{empty}.json")
+    assert f"Run {empty} (done) measured nothing that run {earlier} did" in capsys.readouterr().err
 
 
 def test_the_first_night_has_nothing_to_be_held_against(two, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from tests.support.direct_nights import latest, perform_night
+from tests.support.finished_runs import leave_run
 from tests.support.team_project import team_project
 
 
@@ -66,9 +68,13 @@ def test_nothing_moves_between_a_run_and_itself(change: RunChange) -> None:
     assert same.state.text.startswith("Nothing of the scorecard got worse")
 
 
-def test_runs_of_other_shares_are_refused(change: RunChange, tmp_path: Path) -> None:
-    from dataclasses import replace
+def test_numbers_that_a_refused_run_did_not_measure_are_counted(change: RunChange) -> None:
+    refused = leave_run(change.store, "another", [])
+    words = RunChange(change.store, change.before, change.store.run(refused)).state.text
+    assert words.startswith("Nothing of the scorecard got worse, 3 numbers are not measured any more since ")
 
+
+def test_runs_of_other_shares_are_refused(change: RunChange, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="different shares"):
         RunChange(Store(str(tmp_path)), change.before, replace(change.after, share=0.5))
 

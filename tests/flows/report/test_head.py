@@ -62,6 +62,12 @@ class Text(HTMLParser):
         return re.sub(r"\s+", " ", " ".join(self.said))
 
 
+def test_a_broken_run_says_that_only_what_was_measured_got_no_worse() -> None:
+    before = RunRecord("2026-11-24-0200-k3f9", "night", "2026-11-24T02:00:00+00:00", 0, "host", 1)
+    state = state_of([], ["curation: no column"], before, 0).text
+    assert state == "Broken: 1 part of the run failed · nothing that was measured got worse since 2026-11-24-0200-k3f9"
+
+
 def page_of_run(pipeline: str) -> str:
     """The page of a recorded run as far as its parts: its head, and what it did not ask for."""
     findings = recorded(pipeline)
