@@ -293,12 +293,16 @@ _heard = threading.Event()
 _watched = threading.Event()
 
 
-def is_interrupted() -> bool:
+def is_interrupted(fault: BaseException) -> bool:
     """Whether a signal may have raised what this thread caught; a KeyboardInterrupt without one is somebody's code's.
 
     Python hears signals in the main thread only, and there, unless `signals_as_errors` looks after them, nobody knows.
+    Inside its flows Prefect hears SIGTERM in our place, and raises an error of its own.
     """
-    return threading.current_thread() is threading.main_thread() and (_heard.is_set() or not _watched.is_set())
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    by_prefect = (type(fault).__module__, type(fault).__name__) == ("prefect.exceptions", "TerminationSignal")
+    return by_prefect or (isinstance(fault, KeyboardInterrupt) and (_heard.is_set() or not _watched.is_set()))
 
 
 def interruption_text(kind: type[BaseException]) -> str:

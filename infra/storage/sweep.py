@@ -80,7 +80,7 @@ def close_crashed_runs(store: Store) -> list[RunRecord]:
     for run in crashed:
         run.status = "crashed"
         run.seconds = _seconds_alive(store, run)
-        run.failures.append("The run's process ended without a word (killed, or the machine went down).")
+        run.failures.append("The run's process ended without a word (killed, or the machine or its store went down).")
         store.save_run(run)
         store.folder.remove(f"leases/{run.id}.json")
     return crashed

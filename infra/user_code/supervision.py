@@ -241,7 +241,7 @@ def supervised(who: str, folder: str | None = None) -> Iterator[None]:
     except Exception:
         raise
     except BaseException as fault:
-        if isinstance(fault, Stopped | GeneratorExit) or (isinstance(fault, KeyboardInterrupt) and is_interrupted()):
+        if isinstance(fault, Stopped | GeneratorExit) or is_interrupted(fault):
             raise
         raise InputError(
             f"{who} {_reason(fault)}{_place(fault)}: a model, rule or builder may return, or raise an Exception."

@@ -7,8 +7,11 @@ import signal
 import time
 
 import pytest
+from prefect.exceptions import TerminationSignal
+from prefect.utilities.engine import capture_sigterm
 
 from assay.infra.terminal import TerminatedError, interruption_text, is_interrupted, signals_as_errors
+from assay.infra.user_code.supervision import supervised
 
 
 def be_hit(number: int) -> None:
@@ -23,11 +26,19 @@ def test_a_signal_raises_once_and_the_second_waits_for_the_run_to_close(number, 
         with pytest.raises(kind) as caught:
             be_hit(number)
         assert type(caught.value) is kind
-        assert is_interrupted()
+        assert is_interrupted(caught.value)
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
     assert signal.getsignal(number) is before
+
+
+def test_a_model_is_not_blamed_for_the_sigterm_that_prefect_hears_in_its_flows():
+    def model() -> None:
+        be_hit(signal.SIGTERM)
+
+    with signals_as_errors(), capture_sigterm(), pytest.raises(TerminationSignal), supervised('The model "m.py:f"'):
+        model()
 
 
 class Finalised:
