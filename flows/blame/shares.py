@@ -113,7 +113,7 @@ def _chosen(
 ) -> Change:
     metric = asked.get("finding")
     if not both:
-        raise InputError(f"Run {later.id} ({later.status}) measured nothing that run {earlier.id} did: nothing to share.")
+        raise InputError(f"Run {later.id} ({later.status}) measured nothing that run {earlier.id} did.")
     if not metric:
         for change in worst_changes(store, earlier, later):
             if _is_asked_for(change.key, asked):

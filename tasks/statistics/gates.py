@@ -232,6 +232,8 @@ def with_evidence(seen: Look, evidence: float | None, alarm: float, decides: boo
     who = f"{who}, and those that the earlier model answered as well," if paired else who
     said = f" {who} speak against it {evidence:.3g} to 1; {alarm:.3g} raise an alarm."
     raw = "failed" if evidence >= alarm else "inconclusive" if decides and seen.raw == "failed" else seen.raw
+    if raw == "failed" and seen.raw != "failed":
+        said += " It fails by all nights together, not by this one; assay accept, or a new period, begins them anew."
     return replace(seen, raw=raw, sentence=seen.sentence + said)
 
 
@@ -287,7 +289,7 @@ def _paired(difference: RunDifference) -> str:
 
 
 def _rounded(value: float) -> str:
-    return f"{value:.3g}" if math.isfinite(value) else "−∞" if value < 0 else "∞"
+    return f"{value + 0.0:.3g}" if math.isfinite(value) else "−∞" if value < 0 else "∞"  # − 0.0 becomes 0
 
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")

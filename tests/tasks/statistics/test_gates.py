@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from assay.tasks.statistics.between_runs import Sampled, by_intervals, difference, right_or_wrong
+from assay.tasks.statistics.between_runs import RunDifference, Sampled, by_intervals, difference, right_or_wrong
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import USUAL_LEVEL, Look, gates_as_json, gates_as_junit, judge, look
+from assay.tasks.statistics.gates import USUAL_LEVEL, Look, gates_as_json, gates_as_junit, judge, look, with_evidence
 from assay.tasks.statistics.settings import Gate
 
 FINDINGS = [
@@ -308,3 +308,15 @@ def test_constant_bounds_can_be_asked_of_the_interval() -> None:
     assert not judge([Gate(finding="attack.accuracy", at_most=0.81, on="interval")], [NOW])[0].passed
     (bare,) = judge([Gate(finding="a.b", at_most=1, on="interval")], [Finding("a.b", value=0.5)])
     assert "has no interval" in bare.sentence
+
+
+def test_a_night_that_only_the_nights_before_fail_is_told_from_one_that_fell():
+    gate = Gate(finding="a.b", against="accepted", drop_at_most=0.02)
+    level = RunDifference(0.0, -0.06, 0.06, 1.0, 300, "other samples")
+    far = RunDifference(-0.2, -0.25, -0.15, 0.001, 300, "other samples")
+    recovered, fallen = (look(gate, Finding("a.b", value=0.8), each, each, "run r1", 0.025) for each in (level, far))
+    told = with_evidence(recovered, 889.0, 40.0, decides=True)
+    assert told.raw == "failed"
+    assert "fell by 0 [" in told.sentence
+    assert told.sentence.endswith("not by this one; assay accept, or a new period, begins them anew.")
+    assert "not by this one" not in with_evidence(fallen, 889.0, 40.0, decides=True).sentence
