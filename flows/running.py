@@ -16,7 +16,7 @@ from assay.data import expectations
 from assay.flows.audit import Audit, audit
 from assay.flows.configuration.loading import Project
 from assay.flows.forecast.plan import check_inputs, forecast_for_record, forecast_part, is_something_left
-from assay.flows.nights.after_run import leave_traces
+from assay.flows.nights.after_run import SERVED, leave_traces
 from assay.flows.nights.history import note_crashed_runs
 from assay.flows.pipeline import Pipeline
 from assay.flows.report.all_nights import write_index
@@ -146,7 +146,8 @@ def _open_run(
     orchestrated: bool = True,
     began: float | None = None,
 ) -> Iterator[Run]:
-    progress, conductor = open_progress(stream), Conductor()
+    # The nights of `assay serve` share one log.
+    progress, conductor = open_progress(stream, f"{pipeline.name}: " if SERVED in os.environ else ""), Conductor()
     if orchestrated:
         from assay.infra.prefect.tasks import Orchestrated
 

@@ -41,6 +41,14 @@ def test_without_a_terminal_there_is_one_line_per_stage() -> None:
     assert len(first) == len(second) == 78
 
 
+def test_nights_that_share_a_log_say_on_every_line_whose_it_is() -> None:
+    stream = io.StringIO()
+    progress = open_progress(stream, "heart: ")
+    progress.notice("No GPU: CPUs it is")
+    progress.stage_failed(LABEL, "no rules")
+    assert stream.getvalue().splitlines() == ["heart: No GPU: CPUs it is", "heart:   label        failed: no rules"]
+
+
 def test_a_long_stage_gives_a_sign_of_life() -> None:
     stream = io.StringIO()
     progress = PlainProgress(stream, quiet_seconds=0.0)
