@@ -349,8 +349,11 @@ class Folder:
     def sizes(self, name: str) -> dict[str, int]:
         """Names (relative to this folder) and sizes of all files below `name`."""
         path = self.path(name)
+        # Of a folder that cannot be listed fsspec's own search says that it is empty.
+        how = {"on_error": "raise"} if type(self.fs).find is fsspec.AbstractFileSystem.find else {}
         try:
-            details = self._asked(lambda: self.fs.find(path, detail=True))
+            with self._explaining_faults("read"):
+                details = self._asked(lambda: self.fs.find(path, detail=True, **how))
         except FileNotFoundError:
             return {}
         return {path[len(self.root) + 1 :]: int(info["size"] or 0) for path, info in details.items()}
@@ -521,7 +524,8 @@ class Folder:
                 ) from error
             if error.errno in _REFUSED:
                 reason = os.strerror(error.errno or 0).lower()
-                place = os.path.dirname(str(error.filename or "")) or self.url  # may be another's than the store is
+                named = str(error.filename or "")
+                place = (named if os.path.isdir(named) else os.path.dirname(named)) or self.url  # may be another's
                 raise UnwritableError(
                     f"Cannot {work} {place}: {reason}. Choose a folder you may {work} with --store."
                 ) from error

@@ -1,5 +1,6 @@
 """The store stays small, and nothing that is in use or being written goes."""
 
+import errno
 import json
 import os
 import threading
@@ -8,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
 
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import InputError, RunError, UnwritableError
 from assay.infra.stages.partitions import map_partitions, map_pieces
 from assay.infra.stages.stage import stage, write_files
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -41,6 +43,26 @@ def test_results_that_no_kept_run_used_go(make_run):
     assert [run.id for run in store.runs()] == [new]
     with make_run() as run:
         keep("new")
+        assert run.record.stages[0].cached
+
+
+def test_records_that_cannot_be_listed_are_not_taken_for_none(make_run, monkeypatch: pytest.MonkeyPatch):
+    finished(make_run, "kept")
+    store, listed = make_run().store, LocalFileSystem.ls
+
+    def ls(self: LocalFileSystem, path: str, detail: bool = False, **how: object) -> object:
+        if str(path).endswith("/runs"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return listed(self, path, detail, **how)
+
+    with monkeypatch.context() as unlistable:
+        unlistable.setattr(LocalFileSystem, "ls", ls)
+        with pytest.raises(UnwritableError, match=r"Cannot read .*/runs: permission denied"):
+            store.runs()
+        with pytest.raises(UnwritableError):
+            clean(store)
+    with make_run() as run:
+        keep("kept")
         assert run.record.stages[0].cached
 
 
