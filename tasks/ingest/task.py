@@ -283,7 +283,7 @@ def draw_share(samples: Artifact[Samples], share: float) -> Artifact[Samples]:
     if not drawn.rows:
         raise InputError(
             f"A sample of {share_in_words(share)} of {samples.rows} samples drew none of them: ask for more, as in "
-            f"--sample {min(1.0, 20 / max(1, samples.rows)):.0%}."
+            f"--sample {min(1.0, max(2 * share, 20 / max(1, samples.rows))):.0%}."
         )
     say(f"{drawn.rows} of {samples.rows} samples drawn ({share_in_words(share)})")
     rows = math.ceil(samples.rows / max(1, samples.partitions))

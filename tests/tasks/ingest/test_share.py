@@ -83,6 +83,20 @@ def test_a_share_that_draws_nobody_is_refused_with_one_that_would(make_run: Call
         draw_share(given_samples([0, 400]), 1e-6)
 
 
+@stage(version=1)
+def given_clinics() -> Artifact[Samples]:
+    return map_pieces(clinic_rows, [Piece(0, 400)], into=Samples)
+
+
+def clinic_rows(piece: Piece) -> pa.Table:
+    return rows(piece.start, piece.stop, group=100)
+
+
+def test_where_few_groups_are_drawn_from_a_larger_share_than_was_asked_is_named(make_run: Callable[..., Run]) -> None:
+    with make_run(), pytest.raises(InputError, match=r"drew none of them: ask for more, as in --sample 16%"):
+        draw_share(given_clinics(), 0.08)
+
+
 @pytest.mark.parametrize("text", ["0", "0%", "101%", "-5%", "five", "5", "1e-3", ""])
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a share of the samples above 0 and up to 100 %"):
