@@ -282,9 +282,7 @@ def term_parts(ground: Ground, audit: TermAudit, findings: FindingIndex) -> Iter
                 ],
             )
         ]
-        curves = {subject.name: collect(subject.curve, None) for subject in subjects}
-        learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
-        blocks += [learning(learned)] if learned else []
+        blocks += learning({subject.name: collect(subject.curve, None) for subject in subjects})
         if subjects:
             yield page(findings, stage, blocks, _counted(examination.evaluation, tagged=stage == "ner"))
 

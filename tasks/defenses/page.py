@@ -160,9 +160,7 @@ def page(findings: FindingIndex, curves: Mapping[str, pa.Table]) -> Part:
         blocks += _trade_off(defence_findings)
     if defence_findings.subjects:
         blocks.append(defence_findings.class_table())
-    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
-    if learned:
-        blocks.append(learning(learned, _LEARNING))
+    blocks += learning(curves, _LEARNING)
     constant = [
         f"{subject}+{defence} is {judgement}."
         for subject, defence in defence_findings.defended

@@ -19,7 +19,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import ceil, exp, inf, isfinite, log, sqrt
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -126,8 +126,6 @@ Values = npt.NDArray[np.float64]
 @dataclass(frozen=True)
 class Tested:
     """What a test of independence found, and how small a gap it could have found."""
-
-    __test__: ClassVar[bool] = False  # no test of pytest's, whatever it is called
 
     n: int
     """Samples."""

@@ -38,9 +38,7 @@ def clean_page(findings: FindingIndex, curves: Mapping[str, pa.Table], groups: I
     subjects = findings.distinct("subject", "subject", of=CLEAN)
     constant = _degenerate(findings)
     blocks: list[Block] = [recalls] if (recalls := _recall_plot(findings, subjects)) is not None else []
-    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
-    if learned:
-        blocks.append(learning(learned))
+    blocks += learning(curves)
     lines = _no_better_than_one_answer(findings)
     lines += [_clean_sentence(findings, subject) for subject in subjects]
     lines += _lessons(findings)
@@ -118,12 +116,14 @@ def _recall_plot(findings: FindingIndex, subjects: Sequence[str]) -> LinePlot | 
     )
 
 
-def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> Block:
-    """How models learned, by name: one drawn large, several in panels."""
-    if len(curves) == 1:
-        [(name, curve)] = curves.items()
-        return _curve(name, f"How {name} learned", curve, note)
-    return Panels("How they learned", [_curve(name, name, curve) for name, curve in curves.items()], note)
+def learning(curves: Mapping[str, pa.Table], note: str = _ASIDE) -> list[Block]:
+    """How models learned over more than one epoch, by name: one drawn large, several in panels."""
+    learned = {name: curve for name, curve in curves.items() if curve.num_rows > 1}
+    if len(learned) == 1:
+        [(name, curve)] = learned.items()
+        return [_curve(name, f"How {name} learned", curve, note)]
+    panels = [_curve(name, name, curve) for name, curve in learned.items()]
+    return [Panels("How they learned", panels, note)] if panels else []
 
 
 def _curve(name: str, title: str, curve: pa.Table, note: str = "") -> LinePlot:

@@ -8,6 +8,7 @@ from pathlib import Path
 from direct_nights import project_in
 
 from assay.flows.blame.shares import Blame, Sharing, question_about, sharing
+from assay.infra.stages.branches import CACHED
 from assay.infra.storage.store import Store
 from assay.infra.terminal import Progress
 
@@ -18,6 +19,12 @@ def asked(folder: Path, earlier: str, later: str, **finding: str) -> Sharing:
     store = Store(project.store)
     about = question_about(store, str(folder / "pipelines.yaml"), store.run(later), store.run(earlier), finding)
     return sharing(store, project, about)
+
+
+def are_the_two_kept(asked: Sharing) -> bool:
+    """Whether the store has every stage of the two nights themselves: all as it was, and all as it is."""
+    ends = asked.hybrids.planned([frozenset(), frozenset(asked.parts)])
+    return all(stage.outlook == CACHED for stages in ends.values() for stage in stages)
 
 
 def shared(folder: Path, earlier: str, later: str, **finding: str) -> Blame:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow.compute as pc
+from pyarrow import ChunkedArray
 
 from assay.data.schemas import (
     Attacked,
@@ -46,6 +47,15 @@ class Followed(NamedTuple):
     answers: Artifact[OrderedAnswers]
 
 
+def audited_in_order(
+    curated: Artifact[CuratedSets], intervals: Artifact[Intervals], clusters: Artifact[Clusters], audited: ChunkedArray
+) -> OrderedSamples:
+    """The samples of an order that are audited, easiest first, from where they lie."""
+    order = collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"])
+    decided, alike = collect(intervals, ["id", "undecided"]), collect(clusters, ["id", "cluster", "pattern"])
+    return ordered_samples(order, decided, alike, audited)
+
+
 @stage(version=4, title="along", draws=True)
 def follow_subject(
     curated: Artifact[CuratedSets],
@@ -66,12 +76,7 @@ def follow_subject(
 ) -> Followed:
     """How right one model is along D1…DN on the audited samples: as they are, attacked, noisy and corrupted."""
     answers = collect(predictions, ["id", "predicted"])
-    ordered = ordered_samples(
-        collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]),
-        collect(intervals, ["id", "undecided"]),
-        collect(clusters, ["id", "cluster", "pattern"]),
-        answers["id"],
-    )
+    ordered = audited_in_order(curated, intervals, clusters, answers["id"])
     circumstances = list(clean(ordered, answers))
     for attack, records in images.items():
         circumstances += attacked(ordered, attack, collect(records, ["id", "eps", "attacked"]))

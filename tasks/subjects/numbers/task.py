@@ -23,7 +23,7 @@ from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.statistics.multiplicity import verdict_in_words
-from assay.tasks.subjects.along.findings import ordered_samples
+from assay.tasks.subjects.along.task import audited_in_order
 from assay.tasks.subjects.numbers.errors import (
     ALONG,
     CLEAN,
@@ -147,12 +147,7 @@ def measure_numbers(
         under = replace(about, of=NOISE, group=f"{amount} sd")
         findings += noise_findings(under, clean, predicted_of(truth, collect(answers, None), column, groups), promised)
     if curated is not None and intervals is not None and clusters is not None:
-        ordered = ordered_samples(
-            collect(curated, ["id", "rank", "dataset", "lower", "label", "gold"]),
-            collect(intervals, ["id", "undecided"]),
-            collect(clusters, ["id", "cluster", "pattern"]),
-            truth["id"],
-        )
+        ordered = audited_in_order(curated, intervals, clusters, truth["id"])
         along, places = replace(about, of=ALONG), ordered.places(pa.chunked_array([clean.ids]))
         there, at = clean.at(places >= 0), places[places >= 0]
         findings += stratum_findings(along, there, ordered.stratum[at], ordering.datasets, promised)

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.tasks.overfitting.independence import Record, Tested, pairwise_test
+from assay.tasks.overfitting import independence
+from assay.tasks.overfitting.independence import Record, pairwise_test
 from assay.tasks.overfitting.page import page
 from assay.tasks.overfitting.settings import Overfitting, Synthetic, Translations
 from assay.tasks.overfitting.verdicts import (
@@ -35,7 +36,7 @@ def values(gap: float, n: int = 5000) -> np.ndarray:
     return np.repeat([0.5, -0.1, 0.1, 0.0], [moved, n // 10, n // 10, n - moved - n // 5])
 
 
-def outcome(gap: float, n: int = 5000, **options: object) -> Tested:
+def outcome(gap: float, n: int = 5000, **options: object) -> independence.Tested:
     return pairwise_test(values(gap, n), 1.5, **options)
 
 
