@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assay.data import schemas
 from assay.flows.audits.curation import carries_votes
@@ -286,7 +287,9 @@ def sampled(outcomes: Outcomes, tables: Tables, _of: str, labeler: str) -> Sampl
     if labeler != outcomes.key:
         return None
     samples = tables.read(SAMPLES, ["id", "gold"])
-    rows = tables.read("intervals", ["label", OURS.score, "tie_break", "undecided"])
+    rows = tables.read("intervals", ["id", "label", OURS.score, "tie_break", "undecided"])
+    # Partitions may have failed and been let go.
+    samples = samples.take(pc.index_in(rows["id"], value_set=samples["id"].combine_chunks()))
     gold, scores = codes(samples["gold"]), rows[OURS.score].to_numpy()
     right, apart = rows["label"].to_numpy() == gold, rows["undecided"].to_numpy() & (outcomes.reading == "apart")
     name, known = outcomes.metric.partition(".")[2], gold >= 0

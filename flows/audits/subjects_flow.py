@@ -274,6 +274,7 @@ def _along(tables: Tables, of: str, group: str) -> Sampled | None:
     predictions = tables.read("predictions", ["id", "predicted"])
     at = pc.index_in(curated["id"], value_set=predictions["id"].combine_chunks())
     predicted, truth = predictions["predicted"].take(at).to_numpy(), codes(curated[TRUTH[of]])
+    chosen &= np.asarray(at.is_valid())  # samples of partitions that failed and were let go have no answer
     return right_or_wrong(curated["id"].to_pylist(), predicted == truth, chosen & (truth >= 0))
 
 

@@ -48,7 +48,7 @@ def apply_labeling_functions(
     faults = faults_of(votes)
     _check_faults(faults, samples.rows, settings.fault_limit)
     failed = f" · {sum(count for count, _ in faults.values())} faults in {', '.join(sorted(faults))}" if faults else ""
-    say(f"{len(book.rules)} rules voted on {samples.rows} samples{failed}")
+    say(f"{len(book.rules)} rules voted on {votes.rows} samples{failed}")
     return votes
 
 

@@ -1,14 +1,20 @@
 """What single samples add to findings can be reached from a run's record, and comes to the findings themselves."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from assay.flows.audits import curation_flow, subjects_flow
+from assay.flows.kind import SAMPLES, Outcomes
 from assay.flows.report.comparison import KeptOutcomes
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import clean
+from assay.tasks.ordering.settings import OURS
 from assay.tasks.statistics.findings import Finding, findings_of
 from tests.support.direct_nights import latest, perform_night
 from tests.support.image_project import image_project
@@ -40,6 +46,32 @@ def test_accuracy_along_the_order_is_that_of_single_samples(tmp_path: Path) -> N
         (of, f"{group}{number}") for of in ("weak", "gold") for group in ("D", "stratum ") for number in range(1, 6)
     }
     assert {f"ordering.{name}" for name in ("auc", "accuracy", "first_tenth", "last_tenth")} <= found.keys()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Tables of outcomes, as a store would hand them out."""
+
+    tables: dict[str, pa.Table]
+
+    def read(self, name: str, columns: Sequence[str]) -> pa.Table:
+        return self.tables[name].select([column for column in columns if column in self.tables[name].column_names])
+
+
+def test_samples_of_a_partition_that_was_let_go_are_neither_right_nor_wrong() -> None:
+    samples = pa.table({"id": ["a", "b", "c", "d"], "gold": [0, 1, 0, 1]})
+    weak = {"label": [1, 1, 1], OURS.score: [0.9, 0.8, 0.7], "tie_break": [1, 2, 3], "undecided": [False] * 3}
+    order = Kept({SAMPLES: samples, "intervals": pa.table({"id": ["b", "c", "d"], **weak})})
+    about = Outcomes("ordering.accuracy", "", "together", {}, OURS.name, key="majority")
+    of_order = curation_flow.sampled(about, order, "", "majority")
+    curated = samples.append_column("dataset", pa.array([1, 1, 1, 1]))
+    answers = pa.table({"id": ["b", "c", "d"], "predicted": [1, 1, 1]})
+    along = Outcomes("subject.accuracy", "own", "along", {}, "gold")
+    of_subject = subjects_flow.sampled(along, Kept({"curated": curated, "predictions": answers}), "gold", "D1")
+    for sampled in (of_order, of_subject):
+        assert sampled is not None
+        assert sampled.ids.tolist() == ["b", "c", "d"]
+        assert sampled.above.tolist() == [1, 0, 1]
 
 
 @pytest.fixture(scope="module")
