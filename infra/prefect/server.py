@@ -24,6 +24,7 @@ import logging
 import os
 import re
 import secrets
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -178,6 +179,7 @@ _REVISION = re.compile(r"""INSERT INTO "alembic_version" VALUES\('(\w+)'\)""")
 LOOPBACK = "127.0.0.1"
 START_SECONDS = 180.0
 _STARTS = 3
+_LEAST_FREE = 1 << 20  # bytes: less than the tables of an empty database
 SLOTS = 16
 
 
@@ -319,7 +321,9 @@ class PrefectServer:
         self._start()
 
     def _last_words(self) -> str:
-        """What the log says last, and where it lies."""
+        """What the log says last, and where it lies; of a full disk that, since the log ends where it began."""
+        if shutil.disk_usage(self._home).free < _LEAST_FREE:
+            return f"no space is left in {self._home}; make room, or set ASSAY_HOME to a folder on another disk"
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines() if self._log.exists() else []
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f'it said last "{last[:200]}" (all of it in {self._log})' if last else f"it said nothing in {self._log}"

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from base64 import b64encode
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -92,6 +93,17 @@ def test_a_server_that_cannot_start_is_tried_on_other_ports_and_its_log_is_quote
         server.wait()
     server.stop()
     assert len(ports) == 3
+
+
+def test_a_server_that_cannot_start_for_want_of_space_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "python").write_text("#!/bin/sh\nexit 6\n")
+    (tmp_path / "python").chmod(0o755)
+    monkeypatch.setattr(prefect_server.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(prefect_server.shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    server = PrefectServer(tmp_path).launch()
+    with pytest.raises(RunError, match=f"no space is left in {tmp_path}; make room, or set ASSAY_HOME"):
+        server.wait()
+    server.stop()
 
 
 def test_a_folder_that_cannot_be_closed_to_others_is_said_in_a_sentence(tmp_path: Path) -> None:
