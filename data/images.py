@@ -67,12 +67,8 @@ def require_one_shape(samples: pa.Table, way_out: str) -> None:
     shapes = np.stack([samples[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
     other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
     if len(other):
-        (odd, second), (like, first) = (
-            (samples["id"][row].as_py(), "×".join(map(str, shapes[row]))) for row in (int(other[0]), 0)
-        )
-        raise InputError(
-            f"{odd!r} is an image of {second} (channels, height, width), {like!r} one of {first}: {way_out}"
-        )
+        pair = [f"{samples['id'][row].as_py()!r} of {'×'.join(map(str, shapes[row]))}" for row in (int(other[0]), 0)]
+        raise InputError(f"{' and '.join(pair)} are images of several shapes (channels, height, width): {way_out}")
 
 
 def png(pixels: Pixels) -> bytes:

@@ -299,10 +299,9 @@ def is_interrupted(fault: BaseException) -> bool:
     Python hears signals in the main thread only, and there, unless `signals_as_errors` looks after them, nobody knows.
     Inside its flows Prefect hears SIGTERM in our place, and raises an error of its own.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return False
     by_prefect = (type(fault).__module__, type(fault).__name__) == ("prefect.exceptions", "TerminationSignal")
-    return by_prefect or (isinstance(fault, KeyboardInterrupt) and (_heard.is_set() or not _watched.is_set()))
+    by_us = isinstance(fault, KeyboardInterrupt) and (_heard.is_set() or not _watched.is_set())
+    return threading.current_thread() is threading.main_thread() and (by_prefect or by_us)
 
 
 def interruption_text(kind: type[BaseException]) -> str:
