@@ -62,15 +62,6 @@ def pixels_of(table: pa.Table) -> Pixels:
     return result
 
 
-def require_one_shape(samples: pa.Table, way_out: str) -> None:
-    """Nothing, or the sentence that names a sample whose image has another shape than the first, and the way out."""
-    shapes = np.stack([samples[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
-    other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
-    if len(other):
-        pair = [f"{samples['id'][row].as_py()!r} of {'×'.join(map(str, shapes[row]))}" for row in (int(other[0]), 0)]
-        raise InputError(f"{' and '.join(pair)} are images of several shapes (channels, height, width): {way_out}")
-
-
 def png(pixels: Pixels) -> bytes:
     """One image [c, h, w] as PNG, for people to look at.
 

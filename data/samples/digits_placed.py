@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from assay.data.samples.image_table import image_table, three_parts
+from assay.data.samples.image_table import image_table, stratified_split
 
 CANVAS, REACH = 32, 4
 _INK, _TEST, _FRESH = 16, 900, 297
@@ -34,5 +34,7 @@ def digits_placed(seed: int = 0) -> pa.Table:
     pixels = np.zeros((len(gold), 1, CANVAS, CANVAS), np.uint8)
     for canvas, digit, (top, left) in zip(pixels, levels, corners.tolist(), strict=True):
         canvas[0, top : top + side, left : left + side] = digit
-    split = three_parts(gold, _TEST, _FRESH, generator)
-    return image_table("placed", pixels, split, [str(digit) for digit in range(10)], gold)
+    split = np.array(stratified_split(gold, _TEST + _FRESH, generator))
+    rest = np.flatnonzero(split == "test")
+    split[rest] = np.where(np.array(stratified_split(gold[rest], _FRESH, generator)) == "test", "fresh", "test")
+    return image_table("placed", pixels, split.tolist(), [str(digit) for digit in range(10)], gold)

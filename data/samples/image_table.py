@@ -57,11 +57,3 @@ def stratified_split(groups: Whole, test: int, generator: Generator) -> list[str
         members = np.flatnonzero(groups == name)
         parts[generator.permutation(members)[:count]] = "test"
     return [str(part) for part in parts]
-
-
-def three_parts(groups: Whole, test: int, fresh: int, generator: Generator) -> list[str]:
-    """`train`, `test` or `fresh` for each sample: so many of the last two, each from every group in proportion."""
-    split = np.array(stratified_split(groups, test + fresh, generator))
-    rest = np.flatnonzero(split == "test")
-    split[rest] = np.where(np.array(stratified_split(groups[rest], fresh, generator)) == "test", "fresh", "test")
-    return [str(part) for part in split]

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from assay.data.samples.image_table import image_table, three_parts
+from assay.data.samples.image_table import image_table, stratified_split
 from assay.data.samples.lesions import CLASSES, SIZE, painted
 from assay.data.samples.painting import in_blocks
 
@@ -24,5 +24,7 @@ def lesions_small(seed: int = 0) -> pa.Table:
     gold = generator.permutation((np.arange(_IMAGES) < _MALIGNANT).astype(np.int64))
     levels = in_blocks(partial(painted, mild_below=_MILD_BELOW), gold, seed).astype(np.int64)
     four = levels.reshape(_IMAGES, -1, SIZE // 2, 2, SIZE // 2, 2).sum(axis=(3, 5))
-    split = three_parts(gold, _TEST, _FRESH, generator)
-    return image_table("lesion", ((four + 2) // 4).astype(np.uint8), split, CLASSES, gold)
+    split = np.array(stratified_split(gold, _TEST + _FRESH, generator))
+    rest = np.flatnonzero(split == "test")
+    split[rest] = np.where(np.array(stratified_split(gold[rest], _FRESH, generator)) == "test", "fresh", "test")
+    return image_table("lesion", ((four + 2) // 4).astype(np.uint8), split.tolist(), CLASSES, gold)

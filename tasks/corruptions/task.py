@@ -50,7 +50,7 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import rows_by_sample
-from assay.tasks.subjects.images.dataset import LABELS, Targets, answers_in, shape_of_all, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, Targets, answers_in, require_one_shape, targets_of
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
 from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.predictions import require_same_samples
@@ -166,7 +166,7 @@ def corrupt_partition(
     from assay.tasks.subjects.images.inference import for_inference
     from assay.tasks.subjects.images.model import load_image_model
 
-    shape_of_all(samples)
+    require_one_shape(samples)
     models = {name: for_inference(load_image_model(subjects[name], content)) for name, content in files.items()}
     pixels, ids, truth = pixels_of(samples), samples["id"].to_pylist(), targets_of(samples, classes)
     images.append(_images(pixels[shown], list(compress(ids, shown)), CLEAN, 0))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 import numpy as np
 import pyarrow as pa
 
-from assay.data.images import Pixels, pixels_of, require_one_shape
+from assay.data.images import Pixels, pixels_of
 from assay.infra.errors import InputError
 
 if TYPE_CHECKING:
@@ -198,7 +198,14 @@ def pixels(table: pa.Table) -> Pixels:
             f"the samples hold no images to look at: their columns are {', '.join(table.column_names)}; say "
             "`source.image` or `source.images`, or take rules that look at something else"
         )
-    require_one_shape(table, "let the source bring all to one size (`pixels`)")
+    shapes = np.stack([table[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
+    other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
+    if len(other):
+        first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
+        raise InputError(
+            f"sample {table['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
+            f"sample {table['id'][0].as_py()!r} one of {first}: let the source bring all to one size (`pixels`)"
+        )
     return pixels_of(table)
 
 

@@ -33,7 +33,7 @@ from assay.tasks.statistics.clusters import mean_within
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import drawn
-from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, shape_of_all, stored_images, targets_of
+from assay.tasks.subjects.images.dataset import LABELS, LabelledImages, require_one_shape, stored_images, targets_of
 from assay.tasks.subjects.images.model import ImageModel
 from assay.tasks.subjects.resolved import ResolvedSubject
 
@@ -131,7 +131,7 @@ def shift_partition(
     if len(known) == 0:
         return ShiftedWindows.schema.empty_table()
     samples, truth = samples.take(pa.array(known)), truth[known]
-    _, height, width = shape_of_all(samples)
+    _, height, width = require_one_shape(samples)
     crop = require_margin(height, width, subject.settings.crop, eps, name)
     pixels = pixels_of(samples)
     require_pixels(pixels, samples["id"].to_pylist())

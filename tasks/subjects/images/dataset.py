@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.images import Pixels, pixels_of, require_images, require_one_shape
+from assay.data.images import Pixels, pixels_of, require_images
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import Groups
@@ -102,7 +102,7 @@ def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) 
     about = samples.drop_columns(["image"]).filter(mask)
     if about.num_rows == 0:
         return pixels_of(about)
-    shape = shape_of_all(about)
+    shape = require_one_shape(about)
     if pc.unique(pc.binary_length(samples["image"]).filter(mask)).to_pylist() == [int(np.prod(shape))]:
         images = np.empty((about.num_rows, *shape), np.uint8)
         for row, blob in enumerate(compress(samples["image"], kept)):
@@ -113,10 +113,17 @@ def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) 
     return pixels
 
 
-def shape_of_all(samples: pa.Table) -> tuple[int, int, int]:
+def require_one_shape(samples: pa.Table) -> tuple[int, int, int]:
     """Channels, height and width of the images; raises naming a sample of another shape."""
-    require_one_shape(samples, "a network takes one shape; let the source resize.")
-    channels, height, width = (int(samples[name][0].as_py()) for name in ("channels", "height", "width"))
+    shapes = np.stack([samples[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
+    other = np.flatnonzero((shapes != shapes[0]).any(axis=1))
+    if len(other):
+        first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
+        raise InputError(
+            f"Sample {samples['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
+            f"sample {samples['id'][0].as_py()!r} one of {first}: a network takes one shape; let the source resize."
+        )
+    channels, height, width = (int(extent) for extent in shapes[0])
     return channels, height, width
 
 
@@ -168,7 +175,7 @@ def _require_shape(samples: pa.Table, files: Mapping[str, bytes], name: str) -> 
     """Raises unless the images are of the shape that the network was made for."""
     card = json.loads(files[CARD])
     made_for = card["channels"], card["height"], card["image_width"]
-    image_shape = shape_of_all(samples)
+    image_shape = require_one_shape(samples)
     if image_shape != made_for:
         shown = ["×".join(map(str, shape)) for shape in (image_shape, made_for)]
         raise InputError(
