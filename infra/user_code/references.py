@@ -39,11 +39,13 @@ from assay.infra.storage.store import INGREDIENTS, Store
 from assay.infra.user_code.sources import (
     FileDigests,
     digest_of,
+    file_below,
     file_digests,
     files_in_texts,
     folder_of_package,
     import_shipped,
     imported_by,
+    modules_elsewhere,
     named_files,
     names_an_endpoint,
     package_of,
@@ -153,11 +155,14 @@ def note_code(reference: CodeReference) -> None:
     """Note somebody's code and what it stands on, in the run that surrounds the caller, if any."""
     ingredients, of = _current.get(), reference.written
     for module, source in reference.sources if reference.shipped else ():
-        ingredients.note(_file_of(Path(reference.home), module), of, source)
+        if file := file_below(reference.home, module):
+            ingredients.note(file, of, source)
     for name, _ in reference.files:
         ingredients.note(Path(reference.beside) / name, of)
     if not reference.shipped:
         ingredients.note_elsewhere(f"module {reference.module}", of, repr(reference.sources))
+    for module, digest in reference.elsewhere:
+        ingredients.note_elsewhere(f"module {module}", of, digest)
     if reference.version:
         ingredients.note_elsewhere(f"answers of {of}", of, reference.version)
 
@@ -170,13 +175,6 @@ def noting(ingredients: Ingredients) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def _file_of(home: Path, module: str) -> Path:
-    """The file of a module that lies in a folder."""
-    place = home / module.replace(".", "/")
-    package = place / "__init__.py"
-    return package if package.is_file() else place.with_name(f"{place.name}.py")
 
 
 MOST_BYTES = 16 << 30
@@ -221,16 +219,18 @@ def load_object(reference: CodeReference) -> object:
 
 
 _imported: dict[str, tuple[str, dict[str, str]]] = {}
-"""Per imported module the hash of its sources, and its files as they were then."""
+"""Per imported module the hash of its sources, and its files and the team's modules as they were then."""
 
 
 def import_module_of(reference: CodeReference) -> ModuleType:
     """The module, imported again where a long-lived process knows it with another source or with other files."""
-    name, sources, files = reference.names[0], dict(reference.sources), dict(reference.files)
+    name, sources, elsewhere = reference.names[0], dict(reference.sources), dict(reference.elsewhere)
+    files = dict(reference.files) | elsewhere
     source = hashlib.sha256(repr(reference.sources).encode()).hexdigest()
     before, known = _imported.get(name, (source, files))
-    if before != source or any(known[file] != files[file] for file in known.keys() & files.keys()):
-        for module_name in reference.names:
+    edited = {file for file in known.keys() & files.keys() if known[file] != files[file]}
+    if before != source or edited:
+        for module_name in (*reference.names, *(elsewhere if edited & elsewhere.keys() else ())):
             sys.modules.pop(module_name, None)
             accesses_by(module_name).files.clear()
         known = {}
@@ -268,6 +268,8 @@ class CodeReference:
     beside: str = "."
     files: FileDigests = ()
     """What the code reads besides: files by name, with the hash of their content."""
+    elsewhere: FileDigests = ()
+    """The team's own modules that it imports and that do not travel with it, with the hash of their source."""
     version: str = ""
     """What stands for answers from elsewhere (an endpoint, a clock); empty where there are none."""
 
@@ -279,6 +281,8 @@ class CodeReference:
             state.update(f"\0{name}\0{len(source)}\0".encode() + source)
         for name, digest in self.files:
             state.update(f"\0file\0{name}\0{digest}".encode())
+        for name, digest in self.elsewhere:
+            state.update(f"\0module\0{name}\0{digest}".encode())
         if self.version:
             state.update(f"\0version\0{self.version}".encode())
         return state.hexdigest()
@@ -365,7 +369,7 @@ class CodeReference:
     def everything_heard(self, heard: Accesses) -> Accesses:
         """What a block heard and what the modules of this code read, in whatever thread."""
         every = Accesses(dict(heard.files), dict(heard.hosts))
-        for name in self.names:
+        for name in (*self.names, *dict(self.elsewhere)):
             module = accesses_by(name, self.home)
             every.files |= module.files
             every.hosts |= module.hosts
@@ -432,7 +436,7 @@ def refer_to_module(
         path = beside / place
         sources, module, home = sources_of_file(path, written), path.stem, str(path.parent.absolute())
     else:
-        sources, module, home = sources_of_module(place, written), place, folder_of_package(place, written)
+        sources, module, home = sources_of_module(place, written), place, folder_of_package(place)
     shipped, content = place.endswith(".py"), tuple(sorted(sources.items()))
     reference = CodeReference(written, module, attribute, content, shipped, home, str(beside.absolute()))
     if on_trial and not reference.is_ours:
@@ -481,6 +485,6 @@ def _with_dependencies(reference: CodeReference, stands_on: StandsOn) -> CodeRef
     imports = {name for name, source in reference.sources for name in imported_by(source, name, "")}
     asks = bool(heard.hosts) or (names_an_endpoint(sources) and not _CLIENTS.isdisjoint(imports))
     version = version_of(stands_on, reference.written, beside, _current.get().run_id, asks)
-    whole = replace(reference, files=files, version=version)
+    whole = replace(reference, files=files, elsewhere=modules_elsewhere(dict(reference.sources)), version=version)
     note_code(whole)
     return whole

@@ -26,8 +26,11 @@ from types import ModuleType
 
 from assay.infra.errors import InputError
 from assay.infra.settings import StandsOn, VersionCommand
+from assay.infra.user_code.supervision import is_of_the_system
 
 _ONE_AT_A_TIME = Lock()
+FileDigests = tuple[tuple[str, str], ...]
+"""Files as a person names them, each with the hash of its content, sorted."""
 
 
 def tree_of(source: str | bytes, file: str = "<unknown>") -> ast.Module:
@@ -50,17 +53,17 @@ def sources_of_module(module: str, written: str) -> dict[str, bytes]:
 
     def find(name: str) -> Path | None:
         is_left_out = name.partition(".")[0] != top or f"{name}.".startswith("assay.infra.")
-        return None if is_left_out else _origin(name, written)
+        return None if is_left_out else _source_file(name)
 
-    sources = _sources_reached(module, find)
+    sources = _sources_reached([module], find)
     if not sources:
         raise InputError(f'There is no module "{module}" to take "{written}" from: is it installed?')
     return sources
 
 
-def _sources_reached(first: str, find: Callable[[str], Path | None]) -> dict[str, bytes]:
-    """The source of a module and of every one that it imports, directly or not, as far as its file is found."""
-    sources, waiting = dict[str, bytes](), [first]
+def _sources_reached(names: Iterable[str], find: Callable[[str], Path | None]) -> dict[str, bytes]:
+    """The source of modules and of every one that they import, directly or not, as far as its file is found."""
+    sources, waiting = dict[str, bytes](), list(names)
     while waiting:
         name = waiting.pop()
         if name not in sources and (path := find(name)) is not None:
@@ -70,34 +73,50 @@ def _sources_reached(first: str, find: Callable[[str], Path | None]) -> dict[str
     return sources
 
 
-def folder_of_package(module: str, written: str) -> str:
+def folder_of_package(module: str) -> str:
     """The folder of the package that a module is in; none for one that lies among others, which may be anybody's."""
-    origin = _origin(module.partition(".")[0], written)
+    origin = _source_file(module.partition(".")[0])
     return str(origin.parent) if origin is not None and origin.name == "__init__.py" else ""
 
 
-def _origin(module: str, written: str) -> Path | None:
-    """The source file of an importable module; None when there is no such module or it is not written in Python."""
+def modules_elsewhere(sources: Mapping[str, bytes]) -> FileDigests:
+    """The modules that these import, directly or not, and that are a team's own, found in `PYTHONPATH` or an editable
+    installation, not among installed packages: each with the hash of its source.
+    """
+
+    def find(name: str) -> Path | None:
+        path = None if name in sources or name.partition(".")[0] == "assay" else _source_file(name)
+        return None if path is None or is_of_the_system(str(path)) else path
+
+    names = (name for inside, source in sources.items() for name in imported_by(source, inside, ""))
+    reached = _sources_reached(names, find)
+    return tuple((name, hashlib.sha256(reached[name]).hexdigest()) for name in sorted(reached))
+
+
+def _source_file(module: str) -> Path | None:
+    """The source of an importable module, found without importing it; None where there is none that is Python's."""
+    top, _, inner = module.partition(".")
     try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):  # a module that was made by hand
         return None
-    except Exception as fault:
-        raise InputError(f'"{written}" does not import: {type(fault).__name__}: {fault}.') from fault
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    if spec is None or not inner:
+        return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    return next(filter(None, (file_below(folder, inner) for folder in spec.submodule_search_locations or ())), None)
+
+
+def file_below(folder: str | Path, module: str) -> Path | None:
+    """The file of a module that lies in a folder."""
+    place = Path(folder, *module.split("."))
+    candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 def sources_of_file(path: Path, written: str) -> dict[str, bytes]:
     """The source of a file and of every module beside it that it imports, by name."""
     if not path.is_file():
         raise InputError(f'There is no file "{path}" to take "{written}" from; paths start beside pipelines.yaml.')
-
-    def find(name: str) -> Path | None:
-        place = path.parent / name.replace(".", "/")
-        candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
-        return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-    return _sources_reached(path.stem, find)
+    return _sources_reached([path.stem], lambda name: file_below(path.parent, name))
 
 
 def imported_by(source: bytes, path: str, package: str) -> Iterator[str]:
@@ -197,9 +216,6 @@ def import_shipped(name: str, sources: Mapping[str, bytes], home: str = "") -> M
         sys.meta_path.append(parcel)
     return importlib.import_module(f"{parcel.package}.{name}")
 
-
-FileDigests = tuple[tuple[str, str], ...]
-"""Files as a person names them, each with the hash of its content, sorted."""
 
 _COMMAND_SECONDS = 60
 _ENDPOINT = re.compile(r"(https?|grpc|wss?)://\S+$")

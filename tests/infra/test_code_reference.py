@@ -69,3 +69,59 @@ def test_an_object_that_is_not_there_is_refused_with_a_near_one(tmp_path: Path) 
     write(tmp_path, {"mine.py": "model = 1\n"})
     with pytest.raises(InputError, match="did you mean model"):
         refer_to_code("mine.py:modle", tmp_path).load()
+
+
+def a_team_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that Python finds, which takes a number from another one through a package; no other test has them."""
+    name = f"team_{folder.name.replace('-', '_')}"
+    write(
+        folder / "lib",
+        {
+            f"{name}_audit.py": f"from {name}_parts.outer import value\nFOUND = [value]\n",
+            f"{name}_parts/__init__.py": "",
+            f"{name}_parts/outer.py": "from .inner import value\n",
+            f"{name}_parts/inner.py": "value = 1\n",
+        },
+    )
+    monkeypatch.syspath_prepend(folder / "lib")
+    return name
+
+
+def test_an_edit_of_a_module_that_a_named_module_imports_is_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = a_team_module(tmp_path, monkeypatch)
+    before = refer_to_code(f"{name}_audit:FOUND", tmp_path)
+    assert before.load() == [1]
+    write(tmp_path / "lib", {f"{name}_parts/inner.py": "value = 200\n"})
+    after = refer_to_code(f"{name}_audit:FOUND", tmp_path)
+    assert after.fingerprint != before.fingerprint
+    assert after.load() == [200]  # not what this process imported before
+
+
+def test_an_edit_of_a_team_s_package_that_a_file_imports_is_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = a_team_module(tmp_path, monkeypatch)
+    write(tmp_path, {"rules.py": f"import numpy\nfrom {name}_parts import outer\nFOUND = [outer.value]\n"})
+    before = refer_to_code("rules.py:FOUND", tmp_path)
+    assert before.load() == [1]
+    assert [module for module, _ in before.elsewhere] == [f"{name}_parts{part}" for part in ("", ".inner", ".outer")]
+    write(tmp_path / "lib", {f"{name}_parts/inner.py": "value = 200\n"})
+    after = refer_to_code("rules.py:FOUND", tmp_path)
+    assert after.fingerprint != before.fingerprint
+    assert after.load() == [200]
+
+
+def test_a_package_with_a_part_for_another_system_is_read_without_importing_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = {
+        "__init__": "if False:\n    from .windows import console\nFOUND = [1]\n",
+        "windows/__init__": "raise OSError\n",
+    }
+    write(tmp_path, {f"elsewhere_too/{part}.py": source for part, source in parts.items()})
+    monkeypatch.syspath_prepend(tmp_path)
+    found = refer_to_code("elsewhere_too:FOUND", tmp_path)
+    assert [name for name, _ in found.sources] == ["elsewhere_too", "elsewhere_too.windows"]
+    assert found.load() == [1]
