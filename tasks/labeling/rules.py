@@ -193,19 +193,14 @@ class InBatches(Generic[F]):
 
 def pixels(table: pa.Table) -> Pixels:
     """The pictures as a subject sees them: float32 [n, channels, height, width], each value in [0, 1]."""
+    from assay.tasks.subjects.images.dataset import require_one_shape
+
     if "image" not in table.column_names:
         raise InputError(
             f"the samples hold no images to look at: their columns are {', '.join(table.column_names)}; say "
             "`source.image` or `source.images`, or take rules that look at something else"
         )
-    shapes = np.stack([table[name].to_numpy() for name in ("channels", "height", "width")], axis=1)
-    other = np.flatnonzero((shapes != shapes[:1]).any(axis=1))
-    if len(other):
-        first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
-        raise InputError(
-            f"sample {table['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
-            f"sample {table['id'][0].as_py()!r} one of {first}: let the source bring all to one size (`pixels`)"
-        )
+    require_one_shape(table)
     return pixels_of(table)
 
 

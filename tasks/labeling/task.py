@@ -33,7 +33,7 @@ class LabelingSummary(NamedTuple):
     findings: Artifact[Findings]
 
 
-@stage(version=1, title="label")
+@stage(version=2, title="label")
 def apply_labeling_functions(
     samples: Artifact[Samples], rulebook: AnyRulebook, classes: Artifact[Classes], settings: Labeling
 ) -> Artifact[Votes]:

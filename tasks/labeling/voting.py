@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -78,9 +79,11 @@ def apply_rules(table: pa.Table, rulebook: Rulebook, patience: int | None = None
     of_columns = [rule for rule in rulebook.rules if isinstance(rule, ColumnRule)]
     for frame, rules in groupby(attrgetter("frame"), of_columns).items():
         for start, part in _blocks(seen, frame.rows if isinstance(frame, InBatches) else max(table.num_rows, 1)):
-            shown = _frame_of(rules[0], part)  # once for all rules, and gone before the next batch
+            shown = _frame_of(rules[0], part)  # made once for all rules, and gone before the next batch
             for rule in rules:
-                _ask_columns(rule, part, shown, votes[rule.name][start : start + part.num_rows], classes, ledger)
+                _ask_columns(
+                    rule, part, _own_copy(shown), votes[rule.name][start : start + part.num_rows], classes, ledger
+                )
     _ask_samples([rule for rule in rulebook.rules if isinstance(rule, SampleRule)], seen, votes, classes, ledger)
     columns = {"id": table.column("id")} | {name: pa.array(vector, pa.int8()) for name, vector in votes.items()}
     return pa.table(columns), ledger.faults
@@ -90,12 +93,14 @@ def _frame_of(rule: ColumnRule[object], table: pa.Table) -> object:
     """What a column rule is shown of a partition; a frame that cannot be made is nobody's vote, but a mistake."""
     try:
         return rule.frame(table)
-    except InputError as fault:
-        raise InputError(f"The labelling function {rule.name} cannot be shown the samples: {fault}.") from fault
     except Exception as fault:
-        raise InputError(
-            f"The frame of the labelling function {rule.name} cannot be made: {type(fault).__name__}: {fault}."
-        ) from fault
+        reason = fault if isinstance(fault, InputError) else f"{type(fault).__name__}: {fault}"
+        raise InputError(f"The labelling function {rule.name} cannot be shown the samples: {reason}.") from fault
+
+
+def _own_copy(frame: object) -> object:
+    """A frame that a rule may write into without the next one seeing it, where it is of a kind that can be written."""
+    return copy(frame) if isinstance(frame, np.ndarray | list) or hasattr(frame, "iloc") else frame
 
 
 def _ask_columns(
@@ -124,19 +129,20 @@ def _ask_samples(
     if not rules:
         return
     for start, block in _blocks(table, _ROWS_AT_ONCE):
-        samples = [Sample(**row) for row in block.to_pylist()]
+        rows = block.to_pylist()
         for rule in rules:
-            answers = np.full(len(samples), ABSTAIN, np.int64)
-            for place, sample in enumerate(samples):
+            answers = np.full(len(rows), ABSTAIN, np.int64)
+            for place, row in enumerate(rows):
+                sample = Sample(**row)  # of its own for each rule: one may write into it
                 try:
                     answer = rule.function(sample)
                 except (MemoryError, EndlessPatternError):
                     raise
                 except Exception as fault:  # noqa: BLE001  a rule is somebody else's code and may raise anything
-                    ledger.note(rule.name, str(sample.id), fault)
+                    ledger.note(rule.name, str(row["id"]), fault)
                 else:
                     answers[place] = _scalar(rule.name, answer)
-            votes[rule.name][start : start + len(samples)] = _checked(rule.name, answers, block, classes)
+            votes[rule.name][start : start + len(rows)] = _checked(rule.name, answers, block, classes)
 
 
 def _blocks(table: pa.Table, rows: int) -> Iterator[tuple[int, pa.Table]]:

@@ -22,6 +22,7 @@ EARLIER = ROOT / "tests" / "fixtures" / "earlier_store"
 # where the results differ, and is named here for that reason.
 COMPUTED_ANEW: dict[str, str] = {
     "ingest": "palettes of DICOM give colours, and a number that is missing names no group; all else is as before",
+    "apply_labeling_functions": "what a rule writes into a sample no other rule sees; all else is as before",
     "find_clusters": "samples are their own clusters unless source.group names others, beside the patterns of votes",
     "judge_order": "scores are permuted over patterns of votes; intervals are by sample",
     "judge_subject": "the same; few samples are counted by ranges as many are, which differ in the last digits",

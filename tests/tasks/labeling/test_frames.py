@@ -76,7 +76,7 @@ def test_samples_without_pictures_or_of_several_sizes_are_refused_by_name() -> N
     rule = ColumnRule("looks", lambda batch: np.zeros(len(batch), int), pictures)
     with pytest.raises(InputError, match=r"function looks cannot be shown the samples: .* no images .* id, text"):
         votes(rule, pa.table({"id": ["a"], "text": ["b"]}))
-    with pytest.raises(InputError, match=r"sample 'i000' is an image of 3×4×4 .* and sample 'i000' one of 3×8×8"):
+    with pytest.raises(InputError, match=r"Sample 'i000' is an image of 3×4×4 .* and sample 'i000' one of 3×8×8"):
         votes(rule, pa.concat_tables([images(1), images(1, 4)]))
 
 

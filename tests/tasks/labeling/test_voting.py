@@ -8,8 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from assay.data.images import image_columns
 from assay.infra.errors import InputError
-from assay.tasks.labeling.rules import ABSTAIN, ColumnRule, Rulebook, as_arrow, sample_rule, says
+from assay.tasks.labeling.rules import (
+    ABSTAIN,
+    ColumnRule,
+    Rulebook,
+    Sample,
+    SampleRule,
+    as_arrow,
+    column_rule,
+    picture_rule,
+    sample_rule,
+    says,
+    text_rule,
+)
 from assay.tasks.labeling.voting import Faults, apply_rules
 
 TEXTS = ["http://a", "hello", "see http", "", "HTTP", "bye bye bye bye"]
@@ -215,7 +228,7 @@ def test_a_frame_that_cannot_be_made_names_its_rule():
     def no_frame(table):
         raise KeyError("no such column")
 
-    with pytest.raises(InputError, match="frame of the labelling function f cannot be made: KeyError"):
+    with pytest.raises(InputError, match="labelling function f cannot be shown the samples: KeyError"):
         votes_of(ColumnRule("f", link_in_column, frame=no_frame))
 
 
@@ -235,3 +248,36 @@ def test_patterns_match_as_python_does(pattern):
     function = says("rule", pattern, 1).function
     expected = [bool(re.search(pattern, text, re.IGNORECASE)) for text in texts]
     assert (np.asarray(function(texts)) == 1).tolist() == expected
+
+
+def test_what_a_rule_writes_into_a_sample_no_other_rule_sees() -> None:
+    def shouts(x: Sample) -> int:
+        x.text = x.text.upper()
+        return ABSTAIN
+
+    @column_rule
+    def lowers(samples: pd.DataFrame) -> object:
+        samples["text"] = samples["text"].str.lower()
+        return np.full(len(samples), ABSTAIN)
+
+    @text_rule
+    def empties(texts: list[str | None]) -> object:
+        texts[:] = ["" for _ in texts]
+        return [ABSTAIN for _ in texts]
+
+    @picture_rule
+    def blackens(batch: np.ndarray) -> object:
+        batch[:] = 0
+        return np.full(len(batch), ABSTAIN)
+
+    after = [
+        SampleRule("sample", lambda x: 1 if x.text == "Hi" else 0),
+        ColumnRule("frame", lambda samples: np.where(samples["text"] == "Hi", 1, 0)),
+        ColumnRule("texts", lambda texts: [int(text == "Hi") for text in texts], empties.frame),
+        ColumnRule("pictures", lambda batch: np.where(batch.max(axis=(1, 2, 3)) > 0, 1, 0), blackens.frame),
+    ]
+    shown = pa.table({"id": ["a"], "text": ["Hi"], **image_columns(np.full((1, 1, 2, 2), 9, np.uint8))})
+    book = Rulebook("writing", ("no", "yes"), [shouts, lowers, empties, blackens, *after])
+    votes, faults = apply_rules(shown, book)
+    assert faults == {}
+    assert [votes[rule.name].to_pylist() for rule in after] == [[1], [1], [1], [1]]
