@@ -378,5 +378,5 @@ def _readme(
     }
     if chosen.draw:
         return filled("to_label.md", **slots, classes=", ".join(classes))
-    about = {"measure": measure_named(chosen.by).words, "labeler": chosen.labeler or "(none)", "biased": BIASED}
+    about = {"measure": measure_named(chosen.by).words, "labeler": chosen.labeler or "none here", "biased": BIASED}
     return filled("label_studio.md", **slots, **about)

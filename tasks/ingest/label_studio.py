@@ -3,6 +3,7 @@ question), and as gold for the samples of another source.
 
 A choice is the class that most people gave (the ground truth's, where a task has one; none where they are even), a
 rating or a number their mean, spans in a text the tags of its words. Beside a choice stands what each person gave.
+Several choices, and the spans of a text, count as a whole: as most people gave them. A person's last answer counts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -37,6 +38,7 @@ from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.groups import group_hashes
 
+T = TypeVar("T")
 TASK, TOKENS = "task", "tokens"
 MOST_BYTES = 1 << 30
 MOST_PEOPLE = 256
@@ -101,9 +103,10 @@ def _task(entry: Any, name: str, number: int) -> Task:
     try:
         given = [annotation for annotation in entry["annotations"] if not annotation.get("was_cancelled")]
         true = [annotation for annotation in given if annotation.get("ground_truth")]
-        answers = tuple(map(_answers, true or given))
+        answers = [_answers(annotation) for annotation in true or given]
+        last = {each.person if each.person != NOBODY else f"{at}": each for at, each in enumerate(answers)}
         skipped = len(entry["annotations"]) - len(given)
-        return Task(int(entry.get("id", number)), entry["data"], answers, bool(true), skipped)
+        return Task(int(entry.get("id", number)), entry["data"], tuple(last.values()), bool(true), skipped)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
             f"{name} has an annotation in task {number} that is not as Label Studio writes it; export it again, as "
@@ -172,18 +175,18 @@ def path_of(text: str) -> str:
 def _choices(tasks: Sequence[Task], name: str) -> dict[str, pa.Array]:
     """The choice that most made of each task, and that of each person where there are several of them."""
     if any(len(answers.of(CHOICES, name)) > 1 for task in tasks for answers in task.answers):
-        chosen = [sorted({c for answers in task.answers for c in answers.of(CHOICES, name)}) for task in tasks]
-        return {name: pa.array([choices or None for choices in chosen], pa.list_(pa.string()))}
+        given = [[tuple(sorted(set(answers.of(CHOICES, name)))) for answers in task.answers] for task in tasks]
+        return {name: pa.array([_most(filter(None, chosen)) for chosen in given], pa.list_(pa.string()))}
     people = sorted({answers.person for task in tasks for answers in task.answers})
     chosen_by = [[(answers.person, c) for answers in task.answers for c in answers.of(CHOICES, name)] for task in tasks]
     columns = {name: pa.array([_most(choice for _, choice in chosen) for chosen in chosen_by], pa.string())}
     if 1 < len(people) <= MOST_PEOPLE:
-        first = [dict(reversed(chosen)) for chosen in chosen_by]
-        columns |= {f"{name}_by_{person}": pa.array([c.get(person) for c in first], pa.string()) for person in people}
+        by = [dict(chosen) for chosen in chosen_by]
+        columns |= {f"{name}_by_{person}": pa.array([c.get(person) for c in by], pa.string()) for person in people}
     return columns
 
 
-def _most(choices: Iterable[str]) -> str | None:
+def _most(choices: Iterable[T]) -> T | None:
     """The most frequent, or nothing where two are.
 
     >>> _most(["ham", "spam", "ham"]), _most(["ham", "spam"]), _most([])
@@ -204,8 +207,8 @@ def _tagged(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, pa.Array]:
     texts = [str(task.shown.get(field) or "") for task in tasks]
     columns = {TOKENS: pa.array([_WORD.findall(text) for text in texts], WORDS)}
     for name in names:
-        spans = [task.answers[0].of(_SPANS, name) if task.answers else None for task in tasks]
-        tags = [None if given is None else tags_of(text, given) for text, given in zip(texts, spans, strict=True)]
+        given = [[answers.of(_SPANS, name) for answers in task.answers] for task in tasks]
+        tags = [_most(tuple(tags_of(text, spans)) for spans in each) for text, each in zip(texts, given, strict=True)]
         columns[name] = pa.array(tags, WORDS)
     return columns
 
@@ -216,16 +219,32 @@ def tags_of(text: str, spans: Sequence[dict[str, Any]]) -> list[str]:
     >>> tags_of("No lung cancer.", [{"start": 3, "end": 14, "label": "Disease"}])
     ['O', 'B-Disease', 'I-Disease', 'O']
     """
-    ordered = sorted(spans, key=lambda span: (span["start"], -span["end"]))
+    placed = [(*(_place(text, span) or (span["start"], span["end"])), span["label"]) for span in spans]
+    ordered = sorted(placed, key=lambda span: (span[0], -span[1]))
     tags, last, at = [], None, 0
     for word in _WORD.finditer(text):
-        while at < len(ordered) and ordered[at]["end"] <= word.start():
+        while at < len(ordered) and ordered[at][1] <= word.start():
             at += 1  # it ends before this word, and so before all that follow
-        within = at if at < len(ordered) and ordered[at]["start"] < word.end() else None
-        label = ordered[at]["label"] if within is not None else ""
+        within = at if at < len(ordered) and ordered[at][0] < word.end() else None
+        label = ordered[at][2] if within is not None else ""
         tags.append("O" if within is None else f"{'I' if within == last else 'B'}-{label}")
         last = within
     return tags
+
+
+def _place(text: str, span: dict[str, Any]) -> tuple[int, int] | None:
+    """Where a span begins and ends, if the text says there what the span says: in letters, or as JavaScript counts, of
+    which a sign such as 😀 is two.
+
+    >>> _place("😀 good", {"start": 3, "end": 7, "text": "good"}), _place("bad", {"start": 0, "end": 1, "text": "d"})
+    ((2, 6), None)
+    """
+    start, end, marked = span["start"], span["end"], span.get("text")
+    if text[start:end] == marked:
+        return start, end
+    units = text.encode("utf-16-le", "surrogatepass")
+    before, within = (units[2 * a : 2 * b].decode("utf-16-le", "replace") for a, b in ((0, start), (start, end)))
+    return (len(before), len(before) + len(within)) if within == marked else None
 
 
 def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:
@@ -236,7 +255,7 @@ def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:
         for answers in task.answers
         for span in (span for name in names for span in answers.of(_SPANS, name))
         for field, text in task.shown.items()
-        if isinstance(text, str) and text[span["start"] : span["end"]] == span.get("text")
+        if isinstance(text, str) and _place(text, span)
     )
     if not hits:
         raise InputError("The spans of this export are of no text that was shown; export the texts with them, as JSON.")

@@ -244,7 +244,9 @@ def require_roles(
         dtype = types.field(label).type
         known = pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype)
         if not (known or pa.types.is_string(dtype)):
-            raise InputError(f"{file} has {dtype} in label column {label!r}; a class is a name or a whole number.")
+            raise InputError(
+                f"{file} has {dtype} in label column {label!r}; a class is a name or a whole number (or see `tags`)."
+            )
     for setting, column in parts.items():
         if column is not None and column in types.names:
             require_parting(types, column, setting, file)

@@ -89,7 +89,7 @@ class Ingested(NamedTuple):
     contract: Artifact[ContractResults]
 
 
-@stage(version=2, title="ingest")
+@stage(version=3, title="ingest")
 def ingest(source: ResolvedSource, settings: Source) -> Ingested:
     """The samples of a source; call it as `ingest(source, source.settings)`."""
     reading, files = prepare(source)
@@ -328,7 +328,7 @@ class Settled(NamedTuple):
     findings: Artifact[Findings]
 
 
-@stage(version=1, title="answers")
+@stage(version=2, title="answers")
 def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers: AnswerFiles) -> Settled:
     """The samples whose gold is what people answered, where they did."""
     names = class_names(collect(classes, None))

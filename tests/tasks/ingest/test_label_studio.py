@@ -92,6 +92,17 @@ def test_spans_are_tags_of_words(read: Any, tmp_path: Path) -> None:
     ]
 
 
+def test_a_span_behind_an_emoji_is_where_its_words_are(read: Any, tmp_path: Path) -> None:
+    text, span = (
+        "😀😀 No asthma, good.",
+        {"start": 8, "end": 14, "text": "asthma", "labels": ["Disease"]},
+    )  # as JavaScript
+    export(tmp_path / "a.json", [({"note": text}, [annotation(1, result("labels", "entity", span))])])
+    found = read(label_studio="a.json", tags="entity").samples
+    tagged = dict(zip(found["tokens"].to_pylist()[0], found["entity"].to_pylist()[0], strict=True))
+    assert tagged == {"😀": "O", "No": "O", "asthma": "B-Disease", ",": "O", "good": "O", ".": "O"}
+
+
 def test_ratings_are_scores_and_several_choices_are_labels(read: Any, tmp_path: Path) -> None:
     many = [[], ["a"], ["a", "b"]]
     tasks = []
@@ -140,3 +151,38 @@ def test_what_is_no_export_is_one_sentence(read: Any, tmp_path: Path, content: s
     with pytest.raises(InputError, match=sentence) as caught:
         read(label_studio="a.json", **({"label": "verdict"} | more))
     assert "\n" not in str(caught.value)
+
+
+def test_the_last_answer_of_each_person_counts_and_nobody_counts_twice(read: Any, tmp_path: Path) -> None:
+    again = [chose(1, "spam"), chose(2, "ham"), chose(1, "ham")]
+    nobodys = [annotation(0, result("choices", "verdict", {"choices": [word]}), completed_by=None) for word in "aab"]
+    loud = [chose(1, "spam"), chose(1, "spam"), chose(2, "ham"), chose(3, "ham")]
+    export(tmp_path / "a.json", [({"text": "t"}, given) for given in (again, nobodys, loud)])
+    found = read(label_studio="a.json", label="verdict", classes=("ham", "spam", "a", "b")).samples
+    assert found["gold"].to_pylist() == [0, 2, 0]
+    assert found["verdict_by_1"].to_pylist() == ["ham", None, "spam"]
+
+
+def test_of_several_people_count_the_spans_and_choices_that_most_gave(read: Any, tmp_path: Path) -> None:
+    def marked(person: int, *words: str) -> dict[str, Any]:
+        places = [(text.index(word), word) for word in words]
+        spans = [{"start": at, "end": at + len(word), "text": word, "labels": ["Drug"]} for at, word in places]
+        chosen = [result("choices", "topics", {"choices": list(words)})] if words else []
+        return annotation(person, *(result("labels", "entity", span) for span in spans), *chosen)
+
+    text = "aspirin or ibuprofen lysine"
+    both, one = ("aspirin", "ibuprofen lysine"), ("aspirin",)
+    three, even = [marked(1, *one), marked(2, *both), marked(3, *both)], [marked(1, *one), marked(2, *both)]
+    export(tmp_path / "a.json", [({"text": text}, given) for given in (three, even, [marked(1), marked(2)])])
+    found = read(label_studio="a.json", tags="entity").samples["entity"].to_pylist()
+    assert found == [["B-Drug", "O", "B-Drug", "I-Drug"], None, ["O"] * 4]
+    labels = read(label_studio="a.json", labels="topics", features=("text",))
+    assert labels.classes == ("aspirin", "ibuprofen lysine")
+    assert labels.samples["labels"].to_pylist() == [[1, 1], [-1, -1], [-1, -1]]
+
+
+def test_spans_named_as_the_class_are_refused_with_what_to_write(read: Any, tmp_path: Path) -> None:
+    span = result("labels", "entity", {"start": 0, "end": 1, "text": "t", "labels": ["Drug"]})
+    export(tmp_path / "a.json", [({"text": "t"}, [annotation(1, span)])])
+    with pytest.raises(InputError, match=r"in label column 'entity'.* \(or see `tags`\)"):
+        read(label_studio="a.json", label="entity")
