@@ -300,11 +300,6 @@ def turns_folder(run: str, url: str) -> str:
     return f"{TURNS}/{run or 'no-run'}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
-def counts_folder(run: str, url: str) -> str:
-    """Where processes leave how often they asked it."""
-    return f"{turns_folder(run, url)}/asked"
-
-
 @dataclass
 class KeptAnswers:
     """The answers of one service, by the content of what was asked; without a folder, those of this process."""

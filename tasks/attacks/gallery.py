@@ -14,15 +14,13 @@ import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, png
 from assay.tasks.attacks.settings import Norm, eps_name, norm_and_slice
-from assay.tasks.reporting.estimates import answer_tone
-from assay.tasks.reporting.numerals import percent, plural
-from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip, Tone
-from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.reporting.numerals import plural
+from assay.tasks.reporting.parts import Gallery, Mark, Picture, Strip
+from assay.tasks.subjects.page import answer_marks
 from assay.tasks.subjects.predictions import truth_in_words
 
 MOST = 6
 """Strips per gallery: enough to see what the attack does, few enough to read on."""
-_NAMED = 3  # labels in a caption
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,9 @@ def enlarged_difference(clean: Pixels, moved: Pixels) -> tuple[Pixels, float]:
 def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, shown: AttackedImages) -> Strip:
     difference, factor = enlarged_difference(clean, moved)
     truth = truth_in_words(row, shown.classes)
-    before, after = (_answer_marks(row, side, shown.classes) for side in ("clean", "attacked"))
+    before, after = (
+        answer_marks(row[side], row[f"{side}_probabilities"], row, shown.classes) for side in ("clean", "attacked")
+    )
     size = f"at most {255 * float(row['distance']):.1f} of 255 levels"
     if shown.norm == "l2":
         size = f"L2 length {row['distance_l2']:.2f}"
@@ -121,23 +121,6 @@ def _strip(row: dict[str, Any], clean: Pixels, moved: Pixels, shown: AttackedIma
         Picture(png(moved), "adversarial", f"The attacked image of {row['id']}", after),
     ]
     return Strip(f"{row['id']} · {truth}", pictures, row["id"])
-
-
-def _answer_marks(row: dict[str, Any], side: str, classes: Sequence[str]) -> list[Mark]:
-    """What the subject said of one image: its class with its probability, or the labels it named."""
-    probabilities = row[f"{side}_probabilities"]
-    if row["labels"] is None:
-        code = row[side]
-        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", answer_tone(code, row["gold"]))]
-    marks = []
-    for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
-        wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)
-        if p >= THRESHOLD or wrong:
-            judged: Tone = "bad" if wrong else "good" if label >= 0 else "neutral"
-            marks.append(Mark(f"{name} · {percent(p, 0)}", judged, order=abs(p - THRESHOLD)))
-    marks.sort(key=lambda mark: (mark.tone != "bad", -(mark.order or 0.0)))
-    more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
-    return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
 
 
 def _ranked_rows(rows: Sequence[dict[str, Any]], most: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from assay.data.images import Pixels, png
 from assay.tasks.diagnostics.inspection import CLEAN, TRAIN
-from assay.tasks.reporting.estimates import answer_tone, series_of, share_text
+from assay.tasks.reporting.estimates import series_of, share_text
 from assay.tasks.reporting.gallery import Rgb, heat, signed
 from assay.tasks.reporting.numerals import integer, interval, percent
 from assay.tasks.reporting.parts import (
@@ -32,10 +32,9 @@ from assay.tasks.reporting.parts import (
     Scatter,
     Scatters,
     Strip,
-    Tone,
 )
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
-from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.subjects.page import answer_marks
 from assay.tasks.subjects.predictions import truth_in_words
 from assay.tasks.subjects.settings import eps_name
 
@@ -177,7 +176,6 @@ def _written(group: str) -> str:
 
 
 _BRIGHTEST = 99.5  # per cent of a map's values: what lies above is drawn like it, lest one pixel leave the rest dark
-_NAMED = 3  # labels under an image
 _COMMON = ("feature map", "attention fine", "attention coarse")  # one scale for all circumstances of a sample
 
 _NOTES = {
@@ -229,7 +227,8 @@ def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str
 def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: tuple[int, int], how: str) -> Picture:
     values, kind = values_of(row), str(row["picture"])
     if kind == "image":
-        return Picture(png(values), "image", f"The image {row['id']}, {how}", _answer_marks(row, classes))
+        marks = answer_marks(row["said"], row["probabilities"], row, classes)
+        return Picture(png(values), "image", f"The image {row['id']}, {how}", marks)
     if kind == "integrated gradients":
         reach = float(np.percentile(np.abs(values), _BRIGHTEST)) or 1.0
         sums = f"adds up to {row['total']:+.4g} of {row['expected']:+.4g}"
@@ -278,19 +277,6 @@ def _brightest(values: npt.NDArray[np.float32]) -> str:
     down = ("top", "middle", "bottom")[min(2, 3 * int(row) // values.shape[0])]
     across = ("left", "centre", "right")[min(2, 3 * int(column) // values.shape[1])]
     return f"highest at the {down} {across}"
-
-
-def _answer_marks(row: Row, classes: Sequence[str]) -> list[Mark]:
-    probabilities = row["probabilities"]
-    if row["labels"] is None:
-        code = row["said"]
-        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", answer_tone(code, row["gold"]))]
-    named = [at for at, p in enumerate(probabilities) if p >= THRESHOLD]
-    named.sort(key=lambda at: -probabilities[at])
-    tones: dict[int, Tone] = {1: "good", 0: "bad", -1: "neutral"}
-    marks = [Mark(f"{classes[at]} · {percent(probabilities[at], 0)}", tones[row["labels"][at]]) for at in named]
-    more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
-    return [*marks[:_NAMED], *more] or [Mark("none of the labels")]
 
 
 @dataclass(frozen=True)

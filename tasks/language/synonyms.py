@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from assay.infra.errors import InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.user_code.references import read_given_text
 from assay.tasks.language.words import is_one_word, normalised
 
@@ -81,13 +81,13 @@ def open_wordnet_members(folder: Path) -> list[list[str]]:
 
 def _nltk_members(instead: str, language: str = "eng") -> list[list[str]]:
     synsets = _nltk_synsets(instead)
-    try:
+    with faults_in_words(  # NLTK raises what it likes where a language is not known, or not installed
+        lambda _: (
+            f"NLTK's wordnets have no words of the language {language!r} here; run `python -m nltk.downloader "
+            "omw-1.4` and name it by its code of three letters (fra, spa, jpn)."
+        )
+    ):
         return [synset.lemma_names(language) for synset in synsets]
-    except Exception as fault:  # NLTK raises what it likes where a language is not known, or not installed
-        raise InputError(
-            f"NLTK's wordnets have no words of the language {language!r} here; run `python -m nltk.downloader omw-1.4` "
-            "and name it by its code of three letters (fra, spa, jpn)."
-        ) from fault
 
 
 def _nltk_synsets(instead: str) -> list[Any]:

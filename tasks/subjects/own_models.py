@@ -19,7 +19,7 @@ from assay.infra.errors import InputError, faults_in_words
 from assay.infra.storage.folders import require_regular
 from assay.infra.user_code.references import CodeReference, read_given_file
 from assay.tasks.subjects.addresses.given import GivenModel
-from assay.tasks.subjects.predictions import Matrix, checked_probabilities, feature_matrix, predictions_table
+from assay.tasks.subjects.predictions import ROUNDING, Matrix, checked_probabilities, feature_matrix, predictions_table
 
 if TYPE_CHECKING:
     import torch
@@ -249,14 +249,14 @@ def load_weights(module: torch.nn.Module, weights: bytes, whose: str, fit: str, 
 def as_probabilities(output: Matrix) -> Matrix:
     """Probabilities from what a Torch module returned: rows that are none yet are logits, and get their softmax.
 
-    >>> as_probabilities(np.array([[0.25, 0.75], [0.0, 0.0]])).tolist()
-    [[0.25, 0.75], [0.5, 0.5]]
+    >>> as_probabilities(np.array([[0.25, 0.75], [0.0, 0.0], [-1e-7, 1.0]])).tolist()
+    [[0.25, 0.75], [0.5, 0.5], [0.0, 1.0]]
     """
     if output.ndim != 2 or output.shape[1] == 0:
         return output
-    ready = (output >= 0).all(axis=1) & (np.abs(output.sum(axis=1) - 1) < 1e-4)
+    ready = (output >= -ROUNDING).all(axis=1) & (np.abs(output.sum(axis=1) - 1) < ROUNDING)
     powers = np.exp(output - output.max(axis=1, keepdims=True))
-    return np.where(ready[:, None], output, powers / powers.sum(axis=1, keepdims=True))
+    return np.where(ready[:, None], np.maximum(output, 0), powers / powers.sum(axis=1, keepdims=True))
 
 
 def _wanted_arguments(function: Callable[..., object]) -> int:

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from assay.tasks.reporting.estimates import (
     About,
+    answer_tone,
     capital,
     class_text,
     counted_by,
@@ -21,12 +22,13 @@ from assay.tasks.reporting.estimates import (
     share_text,
 )
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
-from assay.tasks.reporting.parts import Block, LinePlot, Panels, Paragraph, Part, Series
+from assay.tasks.reporting.parts import Block, LinePlot, Mark, Panels, Paragraph, Part, Series, Tone
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed
+from assay.tasks.subjects.predictions import THRESHOLD
 
 CLEAN = "clean"
 _ASIDE = "Validation samples were set aside from those that may train; they choose nothing."
@@ -285,3 +287,23 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
         for subject in names(findings):
             for last in accuracies(findings, subject, yardstick)[-1:]:
                 yield from headline_of(metrics_of("subject"), last, subject, last.group, title=title)
+
+
+_NAMED = 3  # labels in a caption
+
+
+def answer_marks(
+    code: int, probabilities: Sequence[float], row: Mapping[str, Any], classes: Sequence[str]
+) -> list[Mark]:
+    """What the subject said of one image: its class with its probability, or the labels it named."""
+    if row["labels"] is None:
+        return [Mark(f"{classes[code]} · {percent(probabilities[code], 0)}", answer_tone(code, row["gold"]))]
+    marks = []
+    for name, p, label in zip(classes, probabilities, row["labels"], strict=True):
+        wrong = label >= 0 and (p >= THRESHOLD) != (label == 1)
+        if p >= THRESHOLD or wrong:
+            judged: Tone = "bad" if wrong else "good" if label >= 0 else "neutral"
+            marks.append(Mark(f"{name} · {percent(p, 0)}", judged, order=abs(p - THRESHOLD)))
+    marks.sort(key=lambda mark: (mark.tone != "bad", -(mark.order or 0.0)))
+    more = [Mark(f"and {len(marks) - _NAMED} more")] if len(marks) > _NAMED else []
+    return [*marks[:_NAMED], *more] or [Mark("none of the labels")]

@@ -166,7 +166,12 @@ def codes_known(samples: pa.Table, classes: Sequence[str]) -> npt.NDArray[np.int
     return codes
 
 
-_SUM_TOLERANCE = 1e-3  # how far from 1 the probabilities of a row may add up (half precision is that coarse)
+THRESHOLD = 0.5
+"""From this probability on, a label counts as said."""
+SUM_TOLERANCE = 1e-3
+"""How far from 1 the probabilities of a row may add up: half precision is that coarse."""
+ROUNDING = 1e-4
+"""How far outside 0 to 1 a probability may come out where it is added up in single precision, as of many trees."""
 
 
 def predictions_table(ids: pa.ChunkedArray, probabilities: Matrix, *, chances: bool = True) -> pa.Table:
@@ -243,19 +248,14 @@ def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[
     values = as_numbers(in_the_order_of(classes, output, who), who, expected)
     if values.shape != (len(ids), len(classes)):
         raise InputError(f"{who} returned the shape {list(values.shape)} for {len(ids)} samples, expected {expected}.")
-    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
-    if len(wrong):
+    right = (values >= -ROUNDING).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)  # no NaN is
+    if not right.all():
+        first = int(right.argmin())
         raise InputError(
-            f"{who} returned {values[wrong[0]].tolist()} for sample {ids[wrong[0]]!r}, expected finite numbers."
-        )
-    sums = values.sum(axis=1)
-    wrong = np.flatnonzero((values < 0).any(axis=1) | (np.abs(sums - 1) > _SUM_TOLERANCE))
-    if len(wrong):
-        raise InputError(
-            f"{who} returned {values[wrong[0]].tolist()} for sample {ids[wrong[0]]!r}: expected probabilities, "
+            f"{who} returned {values[first].tolist()} for sample {ids[first]!r}: expected probabilities, finite, "
             "none below 0 and together 1."
         )
-    return values
+    return np.maximum(values, 0)
 
 
 def given_predictions(table: pa.Table, column: str, classes: Sequence[str]) -> pa.Table:

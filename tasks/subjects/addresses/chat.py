@@ -225,4 +225,5 @@ def _label(text: str, read: str) -> str:
     except (ValueError, RecursionError):
         return ""
     labels = [value[key] for key in _LABEL_KEYS if key in value] if isinstance(value, dict) else []
-    return labels[0] if len(labels) == 1 and isinstance(labels[0], str) else ""
+    named = labels[0] if len(labels) == 1 and isinstance(labels[0], str | int | float) else ""
+    return named if isinstance(named, str) else json.dumps(named)  # a class may be called 1, or true

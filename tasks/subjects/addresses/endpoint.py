@@ -26,15 +26,7 @@ import pyarrow as pa
 from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import StandsOn
 from assay.infra.storage.folders import Folder
-from assay.infra.storage.store import (
-    AskedCounts,
-    KeptAnswers,
-    Turns,
-    answers_folder,
-    asked_in,
-    counts_folder,
-    turns_folder,
-)
+from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, answers_folder, asked_in, turns_folder
 from assay.infra.user_code.references import note_elsewhere
 from assay.infra.user_code.sources import version_of
 from assay.tasks.subjects.addresses.chat import (
@@ -67,11 +59,10 @@ from assay.tasks.subjects.addresses.given import (
     TokenPrice,
     content_at,
 )
-from assay.tasks.subjects.predictions import NamedAnswers, columns_of, require_named
+from assay.tasks.subjects.predictions import ROUNDING, SUM_TOLERANCE, NamedAnswers, columns_of, require_named
 
 NOT_THIS_ONE = frozenset({400, 413, 422})
 """Answers that may be about one text alone: too long for the model, or refused by a filter."""
-_SUM_TOLERANCE = 1e-3
 _TOLERANCE = 1e-4  # the same model in another batch, or on another processor, agrees to more digits
 _HELD_AGAIN = 8
 _KEPT_AT_ONCE = 32
@@ -170,9 +161,14 @@ def counted_as(url: str, asking: Asking) -> str:
     return " ".join(filter(None, (url, asking.model, asking.prompt)))
 
 
+def turns_of(run: str, url: str, asking: Asking) -> str:
+    """Where the requests of a run to a model at an address are numbered: each model has its own budget."""
+    return turns_folder(run, " ".join(filter(None, (url, asking.model))))
+
+
 def counts_of(run: str, url: str, asking: Asking, variant_of: str = "") -> str:
     """Where is counted what is asked at an address in a run: within the counts of a model those of each prompt."""
-    place, prompt = counts_folder(run, " ".join(filter(None, (url, asking.model)))), variant_of or asking.prompt
+    place, prompt = f"{turns_of(run, url, asking)}/asked", variant_of or asking.prompt
     return f"{place}/{hashlib.sha256(prompt.encode()).hexdigest()[:16]}" if prompt else place
 
 
@@ -332,7 +328,7 @@ class Endpoint:
     def _can_be_used(self, row: Reading) -> bool:
         if isinstance(row, dict):  # where nothing is answered, a refusal may be the fault of the settings
             return row["why"] != REFUSED or self._counts.so_far()["answered"] > 0
-        sums_up = self.given.looks_at == "network" or (min(row) >= 0 and abs(sum(row) - 1) <= _SUM_TOLERANCE)
+        sums_up = self.given.looks_at == "network" or (min(row) >= -ROUNDING and abs(sum(row) - 1) <= SUM_TOLERANCE)
         return sums_up and all(map(math.isfinite, row))
 
     def _require_version(self, answered: str) -> None:
@@ -362,7 +358,7 @@ class Endpoint:
             f'The endpoint "{self.given.written}" was asked {asking.most_requests} times in this run, as often as '
             f"`asking.{limit}` allows: raise it, and run again; what was answered is kept."
         )
-        turns = Turns(self._folder, turns_folder(self.given.run, url), asking.rate, asking.most_requests, beyond)
+        turns = Turns(self._folder, turns_of(self.given.run, url, asking), asking.rate, asking.most_requests, beyond)
 
         def take_turn() -> None:
             self._require_budget()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from assay.infra.errors import AssayError, InputError
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.masking import mask
 from assay.infra.storage.folders import contained
 from assay.infra.storage.network import require_usable
@@ -102,13 +102,9 @@ def _flavours(path: Path) -> dict[str, Any]:
     """The flavours that an MLmodel file lists."""
     from ruamel.yaml import YAML
 
-    try:
+    with faults_in_words(
+        lambda fault: f"What MLflow gave has no MLmodel that can be read ({type(fault).__name__}): log it again."
+    ):
         about = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
-    except AssayError:
-        raise
-    except Exception as fault:  # a file that is none, or is not there
-        raise InputError(
-            f"What MLflow gave has no MLmodel that can be read ({type(fault).__name__}): log it again."
-        ) from fault
     flavours = about.get("flavors") if isinstance(about, dict) else None
     return flavours if isinstance(flavours, dict) else {}

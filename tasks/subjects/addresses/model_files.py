@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.infra.errors import InputError, first_named
+from assay.infra.errors import InputError, faults_in_words, first_named
 from assay.infra.storage.network import ended_after
 from assay.infra.user_code.references import MOST_BYTES
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel, content_at
@@ -95,9 +95,7 @@ class Graph:
         if self._by_feature:
             columns = columns_of(table, self._features)
             return self._answers({given.name: self._column(columns, given) for given in self._inputs}, 0)
-        matrix = numbers_of(table, self._features, self._who)
-        answers = self._answers(self._only_input(matrix), 0)
-        return answers if isinstance(answers, NamedAnswers) else as_probabilities(answers)
+        return self._answers(self._only_input(numbers_of(table, self._features, self._who)), 0)
 
     def of_images(self, images: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """What the graph says of images [n, c, h, w]: logits or probabilities, [n, k]."""
@@ -157,7 +155,8 @@ class Graph:
         if isinstance(answers, list) and answers and isinstance(answers[0], dict):  # by scikit-learn's converter
             names = list(answers[0])
             return NamedAnswers(tuple(names), np.array([[row[name] for name in names] for row in answers]))
-        return np.asarray(answers, dtype=np.float64)
+        values = np.asarray(answers, dtype=np.float64)
+        return values if images else as_probabilities(values)
 
 
 def open_session(content: bytes, who: str) -> onnxruntime.InferenceSession:
@@ -223,18 +222,25 @@ def open_skops(given: GivenModel) -> Callable[..., object]:
             f"{who} holds a {type(model).__name__} without predict_proba: save a fitted classifier that gives "
             "probabilities."
         )
-    known = getattr(model, "feature_names_in_", None)
-    features = given.features or (None if known is None else tuple(map(str, known)))
+    known = tuple(map(str, getattr(model, "feature_names_in_", ())))
+    if not known and not hasattr(model, "n_features_in_"):
+        raise InputError(
+            f"{who} was fitted on no table of columns, but on texts, as it seems: load it in a function of your own "
+            "(file.py:object), which is given the texts as a `classifier`."
+        )
+    features = known or given.features
     if features is None:
         raise InputError(f"{who} does not say which columns it was fitted on: list them as `features`, in their order.")
-    if known is None and getattr(model, "n_features_in_", len(features)) != len(features):
+    if known and given.features and sorted(known) != sorted(given.features):
+        raise InputError(f"{who} was fitted on {first_named(known, 20)}: name these columns as `features`, or none.")
+    if not known and model.n_features_in_ != len(features):
         raise InputError(
             f"{who} was fitted on {model.n_features_in_} columns, and `features` names {len(features)}: name those "
             "columns, in their order."
         )
 
     def answers(table: pa.Table) -> NamedAnswers:
-        rows: Any = numbers_of(table, features, who) if known is None else columns_of(table, features).to_pandas()
+        rows: Any = columns_of(table, features).to_pandas() if known else numbers_of(table, features, who)
         return NamedAnswers(tuple(np.asarray(classes).tolist()), np.asarray(predict(rows)))
 
     return answers
@@ -244,7 +250,11 @@ def _made(content: bytes, who: str) -> Any:
     """The object in a skops file; nothing is made of it before every type in it is known to be trusted."""
     import skops.io
 
-    try:
+    def unread(fault: Exception) -> str:
+        said = " ".join(str(fault).split())[:200]
+        return f"{who} cannot be read ({type(fault).__name__}: {said}): write it with skops.io.dump."
+
+    with faults_in_words(unread):  # what a file that is none, or of another version, makes of reading it is up to it
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             most = min(MOST_BYTES, _MOST_PER_BYTE * len(content) + (1 << 20))
             if sum(packed_file.file_size for packed_file in packed.infolist()) > most:
@@ -256,10 +266,3 @@ def _made(content: bytes, who: str) -> Any:
                 "of them: convert the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
             )
         return skops.io.loads(content, trusted=_HARMLESS)
-    except InputError:
-        raise
-    except Exception as fault:  # what a file that is none, or of another version, makes of reading it is up to it
-        said = " ".join(str(fault).split())[:200]
-        raise InputError(
-            f"{who} cannot be read ({type(fault).__name__}: {said}): write it with skops.io.dump."
-        ) from fault

@@ -121,7 +121,7 @@ def require_one_shape(samples: pa.Table) -> tuple[int, int, int]:
         first, second = ("×".join(map(str, shapes[row])) for row in (0, int(other[0])))
         raise InputError(
             f"Sample {samples['id'][int(other[0])].as_py()!r} is an image of {second} (channels, height, width) and "
-            f"sample {samples['id'][0].as_py()!r} one of {first}: a network takes one shape; let the source resize."
+            f"sample {samples['id'][0].as_py()!r} one of {first}: let the source bring all to one shape (`pixels`)."
         )
     channels, height, width = (int(extent) for extent in shapes[0])
     return channels, height, width

@@ -25,6 +25,7 @@ from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
 from assay.tasks.subjects.own_models import built_module, load_weights
+from assay.tasks.subjects.predictions import THRESHOLD as THRESHOLD
 from assay.tasks.subjects.predictions import answered_classes
 from assay.tasks.subjects.trained import CARD, WEIGHTS
 
@@ -107,7 +108,6 @@ Pixels = npt.NDArray[np.float32]  # [n, c, h, w] in [0, 1]
 Probabilities = npt.NDArray[np.float64]  # [n, k]
 
 BLOCK = 64  # images a network sees at a time unless a subject says otherwise: always as many, so that no cut shows
-THRESHOLD = 0.5  # from this probability on, a label counts as said
 
 
 @dataclass(frozen=True)

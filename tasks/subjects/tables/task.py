@@ -110,7 +110,7 @@ def train_subject(
     return write_files(written_card(card) | models.to_files(), into=SubjectFiles)
 
 
-@stage(version=2, title="predictions")
+@stage(version=3, title="predictions")
 def predict_samples(
     samples: Artifact[Samples], classes: Artifact[Classes], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Predictions]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from assay.infra.errors import InputError
 from assay.tasks.subjects.own_models import Asked, answers_in_blocks
-from assay.tasks.subjects.predictions import NamedAnswers, as_numbers, in_the_order_of
+from assay.tasks.subjects.predictions import ROUNDING, SUM_TOLERANCE, NamedAnswers, as_numbers, in_the_order_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -76,9 +76,6 @@ class TokenModel(TextModel, Protocol):
         """The input embeddings of tokens, [n, d]."""
 
 
-_SUM_TOLERANCE = 1e-3
-
-
 @dataclass(frozen=True)
 class OwnTextModel:
     """A `TextModel` around the function that the user named."""
@@ -105,10 +102,9 @@ class OwnTextModel:
         if values.shape != (asked, self.classes):
             raise InputError(f"{who} returned the shape {list(values.shape)} for {asked} texts, expected {expected}.")
         sums = values.sum(axis=1)
-        wrong = np.flatnonzero(~(np.isfinite(values).all(axis=1) & (values >= 0).all(axis=1)))
-        wrong = wrong if len(wrong) else np.flatnonzero((np.abs(sums - 1) > _SUM_TOLERANCE) & ~(in_words & (sums == 0)))
-        if len(wrong):
-            row = int(wrong[0])
+        right = (values >= -ROUNDING).all(axis=1) & ((np.abs(sums - 1) <= SUM_TOLERANCE) | (in_words & (sums == 0)))
+        if not right.all():
+            row = int(right.argmin())
             reason = f"{who} returned {values[row].tolist()}, expected {expected} (none below 0, together 1),"
             raise UnusableTextError(first + row, reason)
-        return values
+        return np.maximum(values, 0)

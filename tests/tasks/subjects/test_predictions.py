@@ -129,13 +129,18 @@ def test_classes_of_a_model_are_matched_as_labels_are_read(names: tuple[object, 
     assert in_the_order_of(classes, answered, "The model").tolist() == [[0.1, 0.9]]
 
 
+def test_a_probability_a_rounding_below_0_is_0() -> None:
+    answered = [[-1.2e-7, 1.0000001, 0.0]]
+    assert checked_probabilities(answered, ["a"], CLASSES, "The model").tolist() == [[0.0, 1.0000001, 0.0]]
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [
         ([[0.5, 0.5], [0.5, 0.5]], r"shape \[2, 2\] for 2 samples, expected one row per sample"),
         ([0.1, 0.9], r"shape \[2\]"),
         ([[1.0, 0.0, 0.0]], r"shape \[1, 3\] for 2 samples"),
-        ([[1, 0, 0], [0, float("nan"), 1]], "for sample 'b', expected finite"),
+        ([[1, 0, 0], [0, float("nan"), 1]], "for sample 'b': expected probabilities, finite"),
         ([[1, 0, 0], [0.5, 0.1, 0.1]], "for sample 'b': expected probabilities"),
         ([[1, 0, 0], [-0.5, 1.5, 0]], "for sample 'b': expected probabilities"),
         ([["x", "y", "z"]] * 2, "returned list, expected"),

@@ -330,6 +330,21 @@ def test_two_models_at_one_address_have_their_own_prices(server: ChatServer, pro
     assert costs == {"small": pytest.approx(0.001), "large": pytest.approx(0.01)}
 
 
+def test_two_models_at_one_address_may_each_be_asked_so_often(server: ChatServer, prompt: Path, make_run: Any) -> None:
+    with make_run():
+        for name in ("small", "large"):
+            ask(chat(server.at(), prompt, model=name, requests=10), TEXTS[:10])
+    assert len(server.asked()) == 20
+
+
+@pytest.mark.parametrize(
+    ("label", "named"), [("1", "1"), ('"1"', "1"), ("true", "true"), ("[1]", None), ("null", None)]
+)
+def test_a_label_in_json_may_be_a_number(label: str, named: str | None) -> None:
+    asking = Asking(form="chat", model="m", prompt="p", answers={"1": [], "true": [], "null": []}, read="json")
+    assert class_named(f'{{"label": {label}}}', asking) == named
+
+
 def test_two_prompts_of_a_model_are_counted_apart_and_paid_from_one_budget(
     server: ChatServer, prompt: Path, make_run: Any
 ) -> None:

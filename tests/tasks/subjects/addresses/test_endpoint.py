@@ -113,8 +113,8 @@ def test_a_service_that_is_not_there_is_told_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("/nan/predict", r"returned \[nan, 1.0\] for sample 's000', expected finite numbers"),
-        ("/null/predict", r"returned \[nan, 1.0\] for sample 's000', expected finite numbers"),
+        ("/nan/predict", r"returned \[nan, 1.0\] for sample 's000': expected probabilities, finite"),
+        ("/null/predict", r"returned \[nan, 1.0\] for sample 's000': expected probabilities, finite"),
         ("/missing-row/predict", "answered with 2 rows for 3 samples"),
         ("/ragged/predict", "answered with rows of different shapes"),
         ("/three/predict", r"returned the shape \[3, 3\] for 3 samples, expected one row per sample"),

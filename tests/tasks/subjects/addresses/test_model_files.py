@@ -84,6 +84,22 @@ def test_onnx_from_scikit_learn_finds_its_classes_by_name(tmp_path: Path) -> Non
         ask(resolved(tmp_path, "zip.onnx"), rows_of_one, ("no", "yes"))
 
 
+def test_a_probability_of_an_onnx_file_that_is_a_rounding_below_0_is_no_logit(tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    # As skl2onnx writes a forest with zipmap=False: the sums of its trees, in single precision.
+    weights = onnx.numpy_helper.from_array(np.array([[-1.2e-7, 1.0000001], [0.75, 0.25]], np.float32), "w")
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", 2])
+    answer = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 2])
+    node = helper.make_node("MatMul", ["rows", "w"], ["probabilities"])
+    model = helper.make_graph([node], "g", [rows], [answer], [weights])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(model, opset_imports=opsets, ir_version=8), str(tmp_path / "forest.onnx"))
+    asked = pa.table({"id": ["a", "b"], "links": [1.0, 0.0], "begs": [0.0, 1.0], "gold": [0, 0]})
+    assert ask(resolved(tmp_path, "forest.onnx"), asked).tolist() == [[0.0, pytest.approx(1.0)], [0.75, 0.25]]
+
+
 @pytest.mark.parametrize("inputs", [["rows"], ["links", "begs"]], ids=["one input", "one per feature"])
 def test_a_graph_of_whole_numbers_gets_no_others(tmp_path: Path, inputs: list[str]) -> None:
     import onnx
@@ -165,6 +181,32 @@ def test_a_skops_model_over_words_sees_its_columns_by_name(tmp_path: Path) -> No
     model = make_pipeline(chosen, LogisticRegression()).fit(rows[["who", "begs"]], BEGS == 1)
     skops_of(tmp_path / "words.skops", model)
     assert np.array_equal(ask(resolved(tmp_path, "words.skops", None)), model.predict_proba(rows[["who", "begs"]]))
+
+
+def test_a_skops_model_reads_the_columns_it_was_fitted_on_in_their_order(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    known = table().to_pandas()
+    model = LogisticRegression().fit(known[["links", "begs"]], np.where(known["begs"] > 0, "spam", "ham"))
+    skops.io.dump(model, tmp_path / "spam.skops")
+    named, turned = (resolved(tmp_path, "spam.skops", features) for features in (None, ("begs", "links")))
+    assert np.array_equal(ask(named), ask(turned))
+    with pytest.raises(InputError, match="was fitted on links, begs: name these columns as `features`, or none"):
+        resolved(tmp_path, "spam.skops", ("begs",))
+
+
+def test_a_skops_model_over_texts_is_refused_with_a_way_that_works(tmp_path: Path) -> None:
+    import skops.io
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(["a song", "win money"], ["ham", "spam"])
+    skops.io.dump(model, tmp_path / "texts.skops")
+    for features in (None, ("text",)):
+        with pytest.raises(InputError, match="fitted on no table of columns, but on texts, as it seems"):
+            resolved(tmp_path, "texts.skops", features)
 
 
 def test_a_skops_model_that_fills_in_what_is_missing_is_read_and_one_that_cannot_says_so(tmp_path: Path) -> None:

@@ -173,7 +173,11 @@ def test_a_missing_feature_of_a_torch_module_is_named(network: Path) -> None:
             "f",
             r"raised KeyError: 'age' \(line 2\) on the samples 's0' to 's1023'",
         ),
-        ("def f(table):\n    return [[float('nan'), 1]] * len(table)", "f", "for sample 's0', expected finite"),
+        (
+            "def f(table):\n    return [[float('nan'), 1]] * len(table)",
+            "f",
+            "for sample 's0': expected probabilities, finite",
+        ),
         (
             "def f(table):\n    return [[1, 0, 0]] * len(table)",
             "f",
