@@ -94,7 +94,7 @@ def _frame_of(rule: ColumnRule[object], table: pa.Table) -> object:
     try:
         return rule.frame(table)
     except Exception as fault:
-        reason = fault if isinstance(fault, InputError) else f"{type(fault).__name__}: {fault}"
+        reason = str(fault).removesuffix(".") if isinstance(fault, InputError) else f"{type(fault).__name__}: {fault}"
         raise InputError(f"The labelling function {rule.name} cannot be shown the samples: {reason}.") from fault
 
 
