@@ -247,17 +247,11 @@ def mean_of(values: npt.NDArray[np.float64], groups: Groups = None) -> Proportio
     >>> [round(mean_of(np.array([1.0, 1.0, 3.0, 3.0]), of).high, 1) for of in (None, np.array([0, 0, 1, 1]))]
     [3.8, 14.7]
     """
-    from scipy.special import stdtrit
-
     n = len(values)
     if not n:
         return Proportion(None, None, None, n)
     mean = float(values.mean())
-    apart = values - mean
-    if groups is not None or n < 2:
-        half = half_width(apart, groups)
-    else:
-        half = float(stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (apart @ apart)) / n)
+    half = half_width(values - mean, groups)
     return Proportion(mean, None, None, n) if math.isnan(half) else Proportion(mean, mean - half, mean + half, n)
 
 
