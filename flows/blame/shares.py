@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 import numpy as np
 from toolz import groupby
 
+from assay.data.arrays import Floats
 from assay.flows.blame.changes import Changes, changes_between
 from assay.flows.blame.hybrids import Hybrids
 from assay.flows.configuration.loading import Project, load_project
@@ -29,7 +30,7 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.terminal import Progress, ShownStage, columns, duration_text, json_text, open_progress
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.between_runs import Coalition, Floats, coalitions, share_weights, with_intervals
+from assay.tasks.statistics.between_runs import Coalition, coalitions, share_weights, with_intervals
 from assay.tasks.statistics.findings import Finding, findings_of
 from assay.tasks.statistics.gates import GateResult
 from assay.tasks.statistics.resampling import Interval

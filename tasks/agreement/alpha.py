@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from assay.data.arrays import Bools
 from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
 from assay.infra.settings import ColumnSettings
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.statistics.classification import Bools, Groups, Proportion, proportion_of
+from assay.tasks.statistics.classification import Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding, findings_table

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
+from assay.data.arrays import Bools, Floats
 from assay.data.schemas import Attacked
 from assay.tasks.attacks.settings import COUNTED, Goal, Norm, eps_name
 from assay.tasks.statistics.classification import Groups, Proportion, Said, Truth, fooling_rate, proportion
@@ -23,9 +24,6 @@ from assay.tasks.statistics.clusters import half_width
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.metrics import metric_named, metrics_of
 from assay.tasks.subjects.images.model import THRESHOLD, said
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
+from assay.data.arrays import Floats
 from assay.tasks.corruptions.choice import LEVELS, Constants, Corruption, Levels, each
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from assay.tasks.corruptions.camera import Draws
 
-Floats = npt.NDArray[np.float64]
 Whole = Callable[["Constants", "Tensor", "Draws"], "Tensor"]
 """The images [n, c, h, w] under the whole corruption at a severity's constants."""
 

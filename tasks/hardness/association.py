@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from assay.data.arrays import Bools, Floats, Integers
 from assay.infra.settings import Settings
-from assay.tasks.hardness.measures import CONFIDENCE, GOLD_DOUBT, THETA, Bools, Columns, Floats
+from assay.tasks.hardness.measures import CONFIDENCE, GOLD_DOUBT, THETA, Columns
 from assay.tasks.statistics.clusters import (
-    Integers,
     codes_of,
     doubled_midranks,
     from_the_others,

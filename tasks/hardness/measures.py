@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Bools, Floats
 from assay.data.schemas import SampleHardness
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 CONFIDENCE, MARGIN, THETA, DISAGREEMENT = "confidence", "margin", "theta_l", "disagreement"
 DYNAMICS, GOLD_DOUBT = "dynamics", "gold_doubt"

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Floats
 from assay.data.schemas import (
     Classes,
     Findings,
@@ -38,7 +39,6 @@ from assay.tasks.hardness.measures import (
     GOLD_DOUBT,
     MARGIN,
     Columns,
-    Floats,
     disagreement_rows,
     hardest_samples,
     hardness_rows,

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
+from assay.data.arrays import Integers
 from assay.tasks.ingest.label_studio import CONFIRMED, NEW, OUTCOMES, OVERRULED, SKIPPED, TIED, UNANSWERED
 from assay.tasks.reporting.estimates import capital, column, groups_text, share_text, table_of
 from assay.tasks.reporting.numerals import integer, percent, plural
 from assay.tasks.reporting.parts import Block, DataTable, Paragraph, Part
-from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import FindingIndex
 
 _REASONS, _EXAMPLES = 25, 3

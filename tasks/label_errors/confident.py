@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from assay.data.arrays import Bools, Floats
 from assay.data.schemas import Classes, Findings, LabelDoubts, Predictions, Samples, class_names
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
@@ -24,7 +25,7 @@ from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import plural
-from assay.tasks.statistics.classification import Bools, Groups, proportion
+from assay.tasks.statistics.classification import Groups, proportion
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of_ids
@@ -42,7 +43,6 @@ class LabelErrors(Settings):
 
 
 Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _ROUNDING = 1e-6  # cleanlab's, so that a probability at the threshold counts as above it
 
 

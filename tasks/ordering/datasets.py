@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Integers
 from assay.infra.errors import InputError
 
 
@@ -55,8 +56,6 @@ def dataset_of_rank(ranks: npt.NDArray[np.int64], cuts: npt.NDArray[np.int64]) -
     """
     return (np.searchsorted(cuts, ranks, side="right") + 1).astype(np.int32)
 
-
-Integers = npt.NDArray[np.int64]
 
 _ROW = 17  # bytes of a sample on its way: two whole numbers, and what is known of its label
 _PER_RANGE = 256  # keys drawn for each range: bounds are then some 6 % of a range off the even ones

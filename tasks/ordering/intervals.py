@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Floats, Integers
 from assay.data.schemas import Intervals
-from assay.tasks.ordering.datasets import Integers, tie_breaks
-
-Floats = npt.NDArray[np.float64]
+from assay.tasks.ordering.datasets import tie_breaks
 
 _NONE = 1e-4  # with fewer votes won, θ_L ≈ (α/2)^(1/s) is below every float: 0
 _MOST = 64  # votes cast up to which there are polynomials; beyond, and below one vote won, the function is inverted

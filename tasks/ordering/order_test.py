@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Integers
 from assay.infra.stages.exact import merge
 from assay.infra.stages.partitions import Columns, reduce_pieces
 from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Received
-from assay.tasks.ordering.datasets import Integers, scores_of
+from assay.tasks.ordering.datasets import scores_of
 from assay.tasks.ordering.ranges import (
     FindLabelled,
     HeaviestPatterns,

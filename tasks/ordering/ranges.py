@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Bools, Floats, Integers
 from assay.data.schemas import Clusters, Intervals, Samples
 from assay.infra.stages.exact import Smallest
 from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
@@ -28,7 +29,6 @@ from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering import sorting
 from assay.tasks.ordering.datasets import (
-    Integers,
     Keys,
     drawn_keys,
     keys_of,
@@ -161,8 +161,6 @@ def heaviest(counts: Integers) -> Integers:
     return counts[:, np.sort(kept)]
 
 
-Bools = npt.NDArray[np.bool_]
-
 _RIGHT, _TESTED = 1, 2
 
 
@@ -201,8 +199,6 @@ class LabelledSamples:
         right, tested = ((flags & flag).astype(np.bool_) for flag in (_RIGHT, _TESTED))
         return cls(Keys(scores, ties), clusters, right, tested, patterns).in_order()
 
-
-Floats = npt.NDArray[np.float64]
 
 _FIRST, _LAST, _ALL = 0, 1, 2  # of a range's samples: those of its first tie, those of its last tie, all of them
 _UNITS = 40  # bits: risks are added up in whole units of 2^-40

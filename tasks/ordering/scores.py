@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Floats
 from assay.data.schemas import Intervals
 from assay.infra.stages.exact import Smallest
 from assay.tasks.ordering.order_test import OrderCounts, area_gain
@@ -24,7 +25,6 @@ from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, gain_finding
 
-Floats = npt.NDArray[np.float64]
 Lines = Floats  # [folds, d + 1]: weights and offset of a line through what is known of all other folds
 _FOLDS, _MOST = 5, 20_000
 

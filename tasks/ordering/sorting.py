@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Integers
 from assay.data.schemas import Intervals, Samples
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.partitions import (
@@ -29,7 +30,6 @@ from assay.infra.stages.partitions import (
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ordering.datasets import (
-    Integers,
     KeyRange,
     Keys,
     cut_points,

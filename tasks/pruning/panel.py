@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Integers
 from assay.data.schemas import Classes, Findings, Panel, Votes
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Reuse, reduce_partitions
@@ -59,7 +60,6 @@ def clique_counts(graph: Graph, budget: int) -> npt.NDArray[np.int64]:
     return np.asarray(np.array(counts, dtype=np.int64)[np.searchsorted(firsts, twin_of)])
 
 
-Integers = npt.NDArray[np.int64]
 Correlations = npt.NDArray[np.float64]  # [m, m]
 
 

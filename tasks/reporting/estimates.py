@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from assay.data.arrays import Integers
 from assay.tasks.reporting.numerals import class_called, integer, interval, number, percent, plural
 from assay.tasks.reporting.parts import (
     BarPlot,
@@ -19,7 +20,7 @@ from assay.tasks.reporting.parts import (
     SeriesStyle,
     Tone,
 )
-from assay.tasks.statistics.clusters import Integers, kish
+from assay.tasks.statistics.clusters import kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
 from assay.tasks.statistics.proportions import share

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 from pydantic import Field, model_validator
 
+from assay.data.arrays import Bools, Integers
 from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.errors import InputError
 from assay.infra.settings import ColumnSettings
@@ -28,7 +29,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.classification import Groups, extreme_share, proportion
 from assay.tasks.statistics.classification_findings import About
-from assay.tasks.statistics.clusters import Integers, clustered_wilson, codes_of, from_the_others, kish
+from assay.tasks.statistics.clusters import clustered_wilson, codes_of, from_the_others, kish
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.statistics.multiplicity import OWN_LEVEL, adjusted, not_shown
@@ -107,7 +108,6 @@ def _quarters(numbers: np.ndarray) -> list[str | None]:
 FEWEST = 20
 """A slice of fewer samples in the half that is searched is not looked at."""
 
-Bools = npt.NDArray[np.bool_]
 Columns = Mapping[str, Sequence[str | None]]
 Where = tuple[tuple[str, str], ...]
 """The column and the value, or several of them, that a slice is named by."""

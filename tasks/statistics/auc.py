@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.order_test import AreaSums, area_interval, area_sums
 
-Floats = npt.NDArray[np.float64]
 Groups = npt.NDArray[np.int64] | None
 
 

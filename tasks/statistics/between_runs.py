@@ -19,13 +19,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.statistics.clusters import codes_of, effective_size
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import mcnemar, mcnemar_by_cluster, share_difference
 from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import FEWEST, LEVEL, RESAMPLES, Interval, pooled, ratio_of, replicates
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

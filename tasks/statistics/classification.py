@@ -18,13 +18,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Bools
 from assay.tasks.statistics.clusters import codes_of, effective_of, effective_size, sums_by_cluster
 from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import LEVEL, Array, critical_value
 
 Truth = npt.NDArray[np.int8] | npt.NDArray[np.int16] | npt.NDArray[np.int64]
 Said = Truth | npt.NDArray[np.bool_]
-Bools = npt.NDArray[np.bool_]
 Groups = npt.NDArray[np.int64] | None
 """The group of each sample [n], or None where samples are independent."""
 

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Integers
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import NO_SPREAD, share, unvaried, wilson_of
 from assay.tasks.statistics.resampling import Interval
-
-Integers = npt.NDArray[np.int64]
 
 _SPREAD = 4
 _EXACT = 2**52  # sums of whole numbers below it are exact as floats too

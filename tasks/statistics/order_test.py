@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats, Integers
 from assay.tasks.statistics.clusters import (
-    Integers,
     codes_of,
     critical,
     doubled_midranks,
@@ -37,8 +37,6 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.proportions import NO_SPREAD, unvaried, wilson_of
 from assay.tasks.statistics.resampling import Interval
-
-Floats = npt.NDArray[np.float64]
 
 FEWEST_CLUSTERS = 10
 """With fewer patterns, or groups, their spread is not known well enough to test anything."""

@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.clusters import Integers, codes_of, effective_size, half_width, kish, sums_by_cluster
+from assay.data.arrays import Integers
+from assay.tasks.statistics.clusters import codes_of, effective_size, half_width, kish, sums_by_cluster
 from assay.tasks.statistics.proportions import unvaried
 from assay.tasks.statistics.resampling import FEWEST, LEVEL, bca_interval, expanded, multinomial_draws, pooled, ratio_of
 

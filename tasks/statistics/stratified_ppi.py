@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.statistics.resampling import LEVEL
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 _FLOOR = 0.5

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Integers
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, SparseSum
 
@@ -33,7 +34,6 @@ _SPARSE_PRODUCTS = 4e6  # of which a block of rows has no more, where only pairs
 PATTERN_ROWS = 1 << 17
 """About so many rows at most have their whole pattern of votes counted; of more, an even share by a hash of the id."""
 
-Integers = npt.NDArray[np.int64]
 Votes = npt.NDArray[np.int8]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from assay.data.arrays import Integers
 from assay.tasks.reporting.estimates import (
     About,
     answer_tone,
@@ -24,7 +25,6 @@ from assay.tasks.reporting.estimates import (
 from assay.tasks.reporting.numerals import integer, interval, p_concluded, percent, plural
 from assay.tasks.reporting.parts import Block, LinePlot, Mark, Panels, Paragraph, Part, Series, Tone
 from assay.tasks.reporting.report import Headline, headline_of
-from assay.tasks.statistics.clusters import Integers
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.statistics.multiplicity import level_needed

@@ -12,17 +12,17 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from toolz import groupby
 
+from assay.data.arrays import Bools, Integers
 from assay.data.schemas import ListedTable, TrustExamples
 from assay.infra.storage.artifacts import Artifact
 from assay.infra.storage.store import Store
 from assay.tasks.language.words import spelling, words_of
 from assay.tasks.statistics.auc import auc_finding, label_auc
 from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.clusters import Integers, effective_size, share_by
+from assay.tasks.statistics.clusters import effective_size, share_by
 from assay.tasks.statistics.findings import Finding, measured
 from assay.tasks.statistics.paired import mean_difference
 from assay.tasks.statistics.proportions import Judge, corrected_share, share
@@ -34,7 +34,6 @@ from assay.tasks.trust.oracle import BY_NAME, NAIVE, TOKI
 from assay.tasks.trust.settings import SPREAD
 
 ALL = "all"
-Bools = npt.NDArray[np.bool_]
 _TRUTHS = {"trustworthy": "trustworthy", "untrustworthy": "untrustworthy", None: "unknown"}
 
 

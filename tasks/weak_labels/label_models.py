@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns
 from assay.tasks.weak_labels.labelers import Labeler, LabelerChoice, Options, Training, given_balance, is_learnable
 from assay.tasks.weak_labels.labelers import majority as equal_weights
@@ -22,7 +23,6 @@ from assay.tasks.weak_labels.labelers import majority as equal_weights
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Floats = npt.NDArray[np.float64]
 
 _SMALLEST = 1e-10  # no probability is less, since each has a logarithm
 _SETTLED = 1e-9  # of log likelihood per sample: a step that gains less was the last

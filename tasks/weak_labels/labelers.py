@@ -19,10 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Integers
 from assay.data.schemas import LabelModel, WeakLabels
 from assay.infra.errors import InputError
 from assay.infra.user_code.choices import Named, tried
-from assay.tasks.statistics.clusters import Integers, counted_share
+from assay.tasks.statistics.clusters import counted_share
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.groups import group_hashes
 from assay.tasks.statistics.paired import compared_counts

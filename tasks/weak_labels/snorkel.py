@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
 from assay.tasks.weak_labels.labelers import (
@@ -31,7 +31,6 @@ from assay.tasks.weak_labels.labelers import (
     majority,
 )
 
-Floats = npt.NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 """The loss at μ [m·k, k], and its gradient there."""
 

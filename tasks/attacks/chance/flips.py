@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Floats
 from assay.data.images import COLUMNS
 from assay.tasks.attacks.settings import Norm, eps_name
 from assay.tasks.attacks.texts.measures import SKIPPED
@@ -26,7 +26,6 @@ from assay.tasks.statistics.clusters import codes_of, critical, half_width, kish
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import NO_SPREAD, unvaried
 
-Floats = npt.NDArray[np.float64]
 CHANCE, DEPENDS, ABOVE = "attack.flips_by_chance", "attack.depends", "attack.above_chance"
 MORE, NO_MORE = "more than chance", "no more than chance"
 """The verdicts of `attack.above_chance`: whether something does what asking again would not."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Bools, Floats
 from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
@@ -83,8 +84,6 @@ FEWEST_RESAMPLED = 30
 """Of fewer texts (or groups of them) a bootstrap does not say how far off their mean is: it stands without interval."""
 ALLOWED = "opposites are let in"
 """What is said of `attack.refused` where an attack may put in opposites."""
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 def word_findings(

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Bools
 from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
@@ -337,7 +338,6 @@ def _one_of(values: Sequence[T], generator: np.random.Generator) -> T:
 
 
 Codes = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 EVERY_KIND = "every kind"
 """In place of a kind: a prediction counts as right that is right under every kind of noise at that severity."""

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from toolz import groupby
 
+from assay.data.arrays import Floats
 from assay.data.schemas import CosineLimits, SynonymCosines, WordSwaps
 from assay.infra.errors import InputError
 from assay.infra.user_code.choices import plugin_faults
@@ -51,7 +52,6 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.texts.rows import load_text_model
 
 EVERY_CLASS = -1
-Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.statistics.between_runs import Sampled
 from assay.tasks.statistics.clusters import doubled_midranks, half_width, share_by
 from assay.tasks.statistics.findings import Finding
@@ -21,7 +22,6 @@ from assay.tasks.statistics.multiplicity import CONCLUDED, not_shown
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS, group_trend, pattern_totals, permuted_trend
 from assay.tasks.statistics.resampling import Interval
 
-Floats = npt.NDArray[np.float64]
 CLEAN, ALONG, NOISE = "clean", "along", "noise"
 
 

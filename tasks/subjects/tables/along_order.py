@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Floats, Integers
 from assay.data.schemas import Clusters, Intervals, Predictions, Samples
 from assay.infra.stages.partitions import Columns, reduce_partitions
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering.datasets import Integers, keys_of
+from assay.tasks.ordering.datasets import keys_of
 from assay.tasks.ordering.order_test import (
     Counting,
     OrderCounts,
@@ -124,7 +125,6 @@ def _trend(
 
 
 Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.language.words import Word, kept_texts, words_of
 from assay.tasks.subjects.texts.model import Encoded, TextModel, TokenModel
 
@@ -220,8 +221,6 @@ def most_important(document: Document, importance: npt.NDArray[np.float64], top:
     order = np.argsort(-np.abs(importance), kind="stable")[:top]
     return explanation(document, order, importance[order])
 
-
-Floats = npt.NDArray[np.float64]
 
 _TOKENS = 1 << 18  # token ids in memory at a time
 _CHARACTERS = 1 << 21  # characters of texts in memory at a time

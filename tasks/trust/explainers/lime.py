@@ -16,6 +16,7 @@ from operator import add
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Floats
 from assay.tasks.subjects.texts.model import TextModel
 from assay.tasks.trust.explainers.choice import Effort, ExplainerChoice
 from assay.tasks.trust.explainers.documents import (
@@ -28,7 +29,6 @@ from assay.tasks.trust.explainers.documents import (
     perturbed,
 )
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 KERNEL_WIDTH = 25.0

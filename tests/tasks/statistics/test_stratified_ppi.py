@@ -5,14 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.tasks.statistics.stratified_ppi import (
-    Drawn,
-    Floats,
-    Ratio,
-    draw_strata,
-    labelled_share,
-    strata_by_expectation,
-)
+from assay.data.arrays import Floats
+from assay.tasks.statistics.stratified_ppi import Drawn, Ratio, draw_strata, labelled_share, strata_by_expectation
 
 N = 400
 
