@@ -1,4 +1,4 @@
-"""How arrays are called where their shape says the rest: of numbers, of whole numbers, of what holds or does not."""
+"""How arrays are called where their shape says the rest: numbers, whole numbers, and what holds or does not."""
 
 import numpy as np
 import numpy.typing as npt
@@ -6,3 +6,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Codes = Integers
+"""The class of each sample, or another kind by its number; -1 where there is none."""
+Counts = Integers
+"""How many there are of each kind."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from assay.data.arrays import Bools
+from assay.data.arrays import Bools, Codes, Counts
 from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
 from assay.infra.settings import ColumnSettings
@@ -51,9 +51,6 @@ class Annotators(ColumnSettings):
 
     columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
     """A column of labels per annotator; empty where one did not label."""
-
-
-Codes = npt.NDArray[np.int64]
 
 
 class Labelled(NamedTuple):
@@ -118,7 +115,6 @@ def labelled_patterns(counted: Mapping[str, int], columns: Sequence[str], *, gro
     return Labelled(labels, codes[:, len(columns)], times, pools)
 
 
-Counts = npt.NDArray[np.int64]
 Times = npt.NDArray[np.int64] | None
 """How many samples each row stands for [n]; None where it is one each."""
 

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.arrays import Floats
+from assay.data.arrays import Codes, Floats
 from assay.tasks.reporting.estimates import bars_of
 from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
-from assay.tasks.statistics.stratified_ppi import Codes, Drawn, Ratio, labelled_share
+from assay.tasks.statistics.stratified_ppi import Drawn, Ratio, labelled_share
 
 PPI, CLASSICAL = "ppi++", "classical"
 """With what was expected of all samples, and by the labels alone."""

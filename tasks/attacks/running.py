@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from toolz import groupby
 
+from assay.data.arrays import Counts
 from assay.data.images import image_columns, pixels_of
 from assay.data.schemas import AdversarialImages, Attacked
 from assay.infra.engines.devices import deterministically
@@ -309,9 +310,6 @@ def _classes(samples: pa.Table) -> list[int]:
         return [-1 if gold is None else gold for gold in samples["gold"].to_pylist()]
     rows = samples["labels"].to_pylist()
     return [next((label for label, there in enumerate(row or ()) if there == 1), -1) for row in rows]
-
-
-Counts = npt.NDArray[np.int64]
 
 
 def transfer_partition(samples: pa.Table, *, jobs: Sequence[AttackJob]) -> Counts:

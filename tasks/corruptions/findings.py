@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Counts
 from assay.infra.stages.exact import Seeds
 from assay.tasks.corruptions.table import MEDMNIST_C
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
@@ -38,7 +39,6 @@ from assay.tasks.statistics.resampling import (
     ratio_of,
 )
 
-Counts = npt.NDArray[np.int64]
 _NOWHERE = float("nan")
 
 

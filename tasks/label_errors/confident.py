@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from assay.data.arrays import Bools, Floats
+from assay.data.arrays import Bools, Codes, Floats
 from assay.data.schemas import Classes, Findings, LabelDoubts, Predictions, Samples, class_names
 from assay.infra.errors import InputError
 from assay.infra.settings import Settings
@@ -42,7 +41,6 @@ class LabelErrors(Settings):
     """How many doubtful samples the report shows of each."""
 
 
-Codes = npt.NDArray[np.int64]
 _ROUNDING = 1e-6  # cleanlab's, so that a probability at the threshold counts as above it
 
 

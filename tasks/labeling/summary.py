@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Counts
 from assay.data.schemas import LabelingTable
 from assay.tasks.labeling.rules import ABSTAIN
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.statistics.vote_counts import functions_of
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Counts
 from assay.data.schemas import OrderingCurve
 from assay.tasks.statistics.correlation import TrendTest, nested_accuracy, permutation_p, spearman_rows
 from assay.tasks.statistics.findings import Finding
@@ -23,8 +24,6 @@ from assay.tasks.statistics.proportions import normal_band, share, wilson
 RIGHT, WRONG, UNKNOWN = 1, 0, -1  # what is known of a weak label: it equals gold, it does not, there is no gold
 _TIE_ORDERS = 1000  # random ways to break the ties, for the range of ρ
 _FEWEST = 3  # data sets with a known accuracy that a trend needs
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

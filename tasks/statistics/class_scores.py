@@ -16,14 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assay.data.arrays import Bools
+from assay.data.arrays import Bools, Counts
 from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import NOTHING, Groups, Proportion, Said, Truth, joint_level, proportion_of
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, distinct
 from assay.tasks.statistics.paired import Difference, compared_counts, compared_shares, not_lower_p
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Counts
 from assay.tasks.statistics.resampling import LEVEL, multinomial_draws
 
-Counts = npt.NDArray[np.int64]
 """Per sentence [n, 3] (or per group of sentences): entities found, entities named, entities there are."""
 
 FEWEST = 10

@@ -14,12 +14,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from assay.data.arrays import Floats
+from assay.data.arrays import Codes, Floats
 from assay.tasks.statistics.resampling import LEVEL
-
-Codes = npt.NDArray[np.int64]
 
 _FLOOR = 0.5
 """What is added to the spread of every sample, in parts of the mean: no sample is nearly sure not to be drawn."""

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.arrays import Floats
+from assay.data.arrays import Codes, Floats
 from assay.data.images import COLUMNS
 from assay.tasks.attacks.settings import Norm, eps_name
 from assay.tasks.attacks.texts.measures import SKIPPED
-from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, Codes, group_of
+from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, group_of
 from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import codes_of, critical, half_width, kish, share_by, two_sided
 from assay.tasks.statistics.findings import Finding

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow.compute as pc
 
+from assay.data.arrays import Codes
 from assay.data.schemas import AdversarialImages, AttackedTexts, Findings, FrameFlips, Predictions, Samples
 from assay.infra.stages.partitions import collect, map_partitions
 from assay.infra.stages.stage import say, stage, write_table
@@ -25,7 +26,7 @@ from assay.tasks.attacks.chance.flips import (
     variant_findings,
 )
 from assay.tasks.attacks.settings import Norm
-from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY, Codes
+from assay.tasks.attacks.texts.noise import NOISE, ORIGINAL, SEVERITY
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of, groups_of_ids
 from assay.tasks.subjects.predictions import require_same_samples

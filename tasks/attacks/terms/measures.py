@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from assay.data.arrays import Counts
 from assay.data.schemas import EntityMatches
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
@@ -25,7 +26,6 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.correlation import Statistic, measured, resamples_of
 from assay.tasks.statistics.entities import (
     FEWEST,
-    Counts,
     Entity,
     by_group,
     entities_of,

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.arrays import Bools
+from assay.data.arrays import Bools, Codes
 from assay.data.schemas import ChangedTexts
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
@@ -336,8 +335,6 @@ def rows_under(noisy: pa.Table, condition: Condition) -> pa.Array:
 def _one_of(values: Sequence[T], generator: np.random.Generator) -> T:
     return values[int(generator.integers(len(values)))]
 
-
-Codes = npt.NDArray[np.int64]
 
 EVERY_KIND = "every kind"
 """In place of a kind: a prediction counts as right that is right under every kind of noise at that severity."""

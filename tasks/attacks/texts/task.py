@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from assay.data.arrays import Codes
 from assay.data.schemas import (
     AttackedTexts,
     ChangedTexts,
@@ -54,7 +55,6 @@ from assay.tasks.attacks.texts.noise import (
     ORIGINAL,
     SEVERITY,
     STARTS,
-    Codes,
     answers_under_noise,
     noise_examples,
     noise_findings,

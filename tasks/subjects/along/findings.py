@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Codes
 from assay.data.schemas import OrderedAnswers
 from assay.infra.stages.exact import Seeds
 from assay.tasks.statistics.clusters import codes_of, share_by
@@ -26,7 +27,6 @@ from assay.tasks.statistics.order_test import (
 from assay.tasks.statistics.paired import share_difference
 from assay.tasks.subjects.settings import eps_name
 
-Codes = npt.NDArray[np.int64]
 CLEAN, WEAK = "clean", "weak"
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assay.data.arrays import Floats, Integers
+from assay.data.arrays import Codes, Floats, Integers
 from assay.data.schemas import Clusters, Intervals, Predictions, Samples
 from assay.infra.stages.partitions import Columns, reduce_partitions
 from assay.infra.storage.artifacts import Artifact
@@ -122,9 +122,6 @@ def _trend(
     if test is None:
         return [replace(untested, verdict="not measured") for untested in (rho, p)]
     return [replace(rho, value=test.rho), replace(p, value=test.p_adverse, unit="p")]
-
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
