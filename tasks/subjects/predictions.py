@@ -125,6 +125,26 @@ class NamedAnswers:
     values: npt.NDArray[Any]
 
 
+@dataclass(frozen=True)
+class LabelledAnswers:
+    """Probabilities [n, k] whose columns have no names, beside the class that the model names for each row [n]."""
+
+    labels: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+
+    def named(self, classes: Sequence[str]) -> NamedAnswers:
+        """The columns named as the audit orders its classes, or sorted, as scikit-learn does: in whichever order the
+        likeliest class is the one that is named more often.
+
+        >>> answers = LabelledAnswers(np.array(["ham"]), np.array([[0.9, 0.1]]))
+        >>> answers.named(["spam", "ham"]).classes
+        ('ham', 'spam')
+        """
+        orders, most = (list(classes), sorted(classes)), self.values.argmax(axis=1)
+        hits = [int((np.array(order)[most] == self.labels).sum()) for order in orders]
+        return NamedAnswers(tuple(orders[hits.index(max(hits))]), self.values)
+
+
 def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object:
     """The answers as the audit orders its classes; those whose columns are not named after them, as they come.
 
@@ -134,6 +154,8 @@ def in_the_order_of(classes: Sequence[str], answers: object, who: str) -> object
     >>> in_the_order_of(["ham", "spam"], NamedAnswers((False, True), np.array([[0.1, 0.9]])), "It").tolist()
     [[0.1, 0.9]]
     """
+    if isinstance(answers, LabelledAnswers):
+        answers = answers.named(classes) if answers.values.shape[1:] == (len(classes),) else answers.values
     if not isinstance(answers, NamedAnswers):
         listed = list(getattr(answers, "column_names", getattr(answers, "columns", ())))  # of a table, of a data frame
         if listed == list(range(len(listed))) or all(_place(name, classes) is None for name in listed):

@@ -201,7 +201,8 @@ class Endpoint:
         names = [_name_of(item) for item in items]
         different = dict(zip(names, items, strict=True))
         readings: dict[str, Reading] = dict(self._kept.known(names))
-        first = different.keys() - self._counted
+        of_others = readings.keys() if self.given.asked_now else ()  # whoever asked in this run has counted them
+        first = different.keys() - self._counted - set(of_others)
         self._counted.update(first)
         self._counts.add(questions=len(first), stored=len(first & readings.keys()))
         try:

@@ -279,6 +279,11 @@ class GivenModel:
         """Whether the run that asks goes on with one that broke off, and no version says that it is the same model."""
         return bool(self.run) and self.version.startswith(ASKED_BY) and self.run not in self.version
 
+    @property
+    def asked_now(self) -> bool:
+        """Whether all answers that are kept of it are of the run that asks."""
+        return bool(self.run) and self.version == f"{ASKED_BY}{self.run}"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GivenModel) and self._same == other._same
 

@@ -24,7 +24,7 @@ from assay.infra.storage.network import ended_after
 from assay.infra.user_code.references import MOST_BYTES
 from assay.tasks.subjects.addresses.given import Addressed, GivenModel, content_at
 from assay.tasks.subjects.own_models import as_probabilities
-from assay.tasks.subjects.predictions import NamedAnswers, columns_of, numbers_of, require_named
+from assay.tasks.subjects.predictions import LabelledAnswers, NamedAnswers, columns_of, numbers_of, require_named
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -81,7 +81,9 @@ class Graph:
         self._who, self._features = f'The ONNX file "{given.written}"', given.features or ()
         self._session = open_session(given.content, self._who)
         self._inputs = self._session.get_inputs()
-        self._output = _answering([(output.name, output.type) for output in self._session.get_outputs()], self._who)
+        outputs = [(output.name, output.type) for output in self._session.get_outputs()]
+        labels = [name for name, kind in outputs if kind == "tensor(string)" and given.looks_at == "model"]
+        self._outputs = [_answering(outputs, self._who), *labels[:1]]
         self._by_feature = bool(self._features) and {given.name for given in self._inputs} == set(self._features)
         if len(self._inputs) != 1 and not self._by_feature:
             raise InputError(
@@ -147,7 +149,7 @@ class Graph:
         options, seconds = onnxruntime.RunOptions(), MOST_SECONDS + _SECONDS_PER_IMAGE * images
         with ended_after(seconds, lambda: setattr(options, "terminate", True)) as over:
             try:
-                (answers,) = self._session.run([self._output], given, options)
+                answers, *labels = self._session.run(self._outputs, given, options)
             except Exception as fault:
                 if not over.is_set():
                     raise
@@ -156,6 +158,8 @@ class Graph:
             names = list(answers[0])
             return NamedAnswers(tuple(names), np.array([[row[name] for name in names] for row in answers]))
         values = np.asarray(answers, dtype=np.float64)
+        if labels and labels[0].shape == values.shape[:1]:
+            return LabelledAnswers(labels[0], as_probabilities(values))
         return values if images else as_probabilities(values)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from assay.data.arrays import Integers
 from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
@@ -27,7 +28,6 @@ from assay.tasks.subjects.texts.rows import origins_of
 from assay.tasks.subjects.token_networks.epochs import (
     Answer,
     Exercise,
-    IntArray,
     TokenNetwork,
     ids_of,
     learn,
@@ -47,9 +47,6 @@ from assay.tasks.subjects.token_networks.hugging_face import (
 )
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 from assay.tasks.subjects.trained import Checkpoints, curve_table
-
-if TYPE_CHECKING:
-    import torch
 
 Scores = npt.NDArray[np.float64]
 
@@ -155,7 +152,7 @@ def tower_exercise(encoder: Any, tokenizer: Tokenizer, pairs: list[Pair], shares
     pad = pad_of(encoder.config)
     first, second = ([ids_of(tokenizer, pair[side], pad) for pair in pairs] for side in (0, 1))
 
-    def answer(rows: IntArray, device: str) -> Answer:
+    def answer(rows: Integers, device: str) -> Answer:
         batch = [side[row] for side in (first, second) for row in rows]
         ids, mask = padded(batch, pad, device), presence(batch, device)
         hidden = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -171,7 +168,7 @@ def cross_exercise(network: Any, tokenizer: Tokenizer, pairs: list[Pair], shares
     pad, encoded = pad_of(network.config), [tokenizer.encode(*pair) for pair in pairs]
     ids, types = ([np.array(getattr(pair, of), np.int64) for pair in encoded] for of in ("ids", "type_ids"))
 
-    def answer(rows: IntArray, device: str) -> Answer:
+    def answer(rows: Integers, device: str) -> Answer:
         batch, kinds = ([side[row] for row in rows] for side in (ids, types))
         numbers = read_pairs(network, padded(batch, pad, device), presence(batch, device), padded(kinds, 0, device))
         return _squared_error(numbers, shares[rows], device)
@@ -179,7 +176,7 @@ def cross_exercise(network: Any, tokenizer: Tokenizer, pairs: list[Pair], shares
     return Exercise(lengths_of(ids), answer)
 
 
-def _squared_error(numbers: torch.Tensor, shares: Scores, device: str) -> Answer:
+def _squared_error(numbers: Any, shares: Scores, device: str) -> Answer:
     """The mean squared error; nothing is right or wrong."""
     return Answer(((numbers - placed(shares.astype(np.float32), device)) ** 2).mean(), 0, 0)
 

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from assay.data.arrays import Integers
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.resolved import ResolvedSubject
@@ -27,7 +28,6 @@ from assay.tasks.subjects.token_networks.epochs import (
     CHUNK,
     Answer,
     Exercise,
-    IntArray,
     TokenNetwork,
     learn,
     lengths_of,
@@ -56,12 +56,12 @@ NONE = -100
 class Aligned:
     """A sentence as pieces, the tokenizer's own at its ends included, and the place of each word's first piece."""
 
-    ids: IntArray  # [pieces]
-    places: IntArray  # [words], -1 where no piece of the word was read
+    ids: Integers  # [pieces]
+    places: Integers  # [words], -1 where no piece of the word was read
     cut: bool  # whether the sentence is longer than the model reads
 
     @property
-    def read(self) -> IntArray:
+    def read(self) -> Integers:
         """Which words have a piece, in order."""
         return np.flatnonzero(self.places >= 0)
 
@@ -85,7 +85,7 @@ def align(tokenizer: Tokenizer, words: Sequence[str], pad: int) -> Aligned:
     return Aligned(ids, places, bool(encoded.overflowing))
 
 
-def targets(aligned: Aligned, codes: Sequence[int]) -> IntArray:
+def targets(aligned: Aligned, codes: Sequence[int]) -> Integers:
     """What each piece should be tagged, [pieces]: the code of the word it is the first piece of, else nothing.
 
     >>> targets(Aligned(np.array([2, 7, 8, 9, 3]), np.array([1, 3]), False), [0, 4]).tolist()
@@ -149,7 +149,7 @@ def tagger_from_files(files: Mapping[str, bytes]) -> TokenTagger:
     return TokenTagger(*network_in(files, "tokens"), outputs=tuple(json.loads(files["card.json"])["outputs"]))
 
 
-def tag_answer(network: Any, ids: list[IntArray], target: list[IntArray], pad: int, device: str) -> Answer:
+def tag_answer(network: Any, ids: list[Integers], target: list[Integers], pad: int, device: str) -> Answer:
     """Cross-entropy over the first pieces of words, and how many of them are tagged rightly."""
     import torch
 
@@ -174,7 +174,7 @@ def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words]
     begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
     whole, spelt = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
 
-    def drawn(words: Words, tags: list[int]) -> tuple[IntArray, IntArray]:
+    def drawn(words: Words, tags: list[int]) -> tuple[Integers, Integers]:
         """The pieces of a sentence and the target of each; what is not learnt from is never spelt out."""
         spells = torch.rand(len(words)).numpy() < (SHARE if network.training else 0.0)
         ids, target = [begin], [NONE]
@@ -185,7 +185,7 @@ def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words]
         ids, target = ids[: start.limit - 1], target[: start.limit - 1]
         return np.array([*ids, end], dtype=np.int64), np.array([*target, NONE], dtype=np.int64)
 
-    def answer(rows: IntArray, device: str) -> Answer:
+    def answer(rows: Integers, device: str) -> Answer:
         ids, target = zip(*(drawn(sentences[row], codes[row]) for row in rows), strict=True)
         return tag_answer(network, list(ids), list(target), pad, device)
 
@@ -204,11 +204,11 @@ def speller(tokenizer: Tokenizer) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(written))
 
 
-def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], IntArray]:
+def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], Integers]:
     """What cuts words into pieces, each looked up once."""
 
     @cache
-    def pieces(word: str) -> IntArray:
+    def pieces(word: str) -> Integers:
         ids = tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
         return np.array(ids, dtype=np.int64)
 
@@ -221,7 +221,7 @@ def tag_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], cod
     aligned = [align(tokenizer, words, pad) for words in sentences]
     ids, target = [sentence.ids for sentence in aligned], [*map(targets, aligned, codes)]
 
-    def answer(rows: IntArray, device: str) -> Answer:
+    def answer(rows: Integers, device: str) -> Answer:
         return tag_answer(start.network, [ids[row] for row in rows], [target[row] for row in rows], pad, device)
 
     return Exercise(lengths_of(ids), answer)

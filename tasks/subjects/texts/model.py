@@ -13,22 +13,20 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Bools, Integers
 from assay.infra.errors import InputError
 from assay.tasks.subjects.own_models import Asked, answers_in_blocks
 from assay.tasks.subjects.predictions import ROUNDING, SUM_TOLERANCE, NamedAnswers, as_numbers, in_the_order_of
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A text as its tokens, those the tokenizer adds at its ends included; cut at the model's maximum."""
 
-    ids: IntArray  # [tokens]
-    starts: IntArray  # [tokens], the character where a token starts
-    ends: IntArray  # [tokens], the character after its last
-    special: BoolArray  # [tokens], whether the tokenizer added it
+    ids: Integers  # [tokens]
+    starts: Integers  # [tokens], the character where a token starts
+    ends: Integers  # [tokens], the character after its last
+    special: Bools  # [tokens], whether the tokenizer added it
 
 
 class UnusableTextError(InputError):
@@ -66,13 +64,13 @@ class TokenModel(TextModel, Protocol):
     def encode(self, text: str) -> Encoded:
         """The tokens of a text."""
 
-    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+    def token_probabilities(self, batch: Sequence[Integers]) -> npt.NDArray[np.float64]:
         """The probability of every class for token ids that include the special ones, [n, k]."""
 
     def gradients(self, text: str, target: int) -> npt.NDArray[np.float32]:
         """The gradient of log p(target) with respect to the input embedding of each token of `encode`, [tokens, d]."""
 
-    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+    def embeddings(self, ids: Integers) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
 
 

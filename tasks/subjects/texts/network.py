@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from assay.data.arrays import Bools, Integers
 from assay.infra.engines.devices import placed
 from assay.infra.errors import InputError
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.model import BoolArray, Encoded, UnusableTextError
+from assay.tasks.subjects.texts.model import Encoded, UnusableTextError
 from assay.tasks.subjects.token_networks.epochs import (
     CHUNK,
     Answer,
     Exercise,
-    IntArray,
     TokenNetwork,
     ids_of,
     lengths_of,
@@ -64,7 +64,7 @@ class NetworkModel(TokenNetwork):
         """The tokens of a text, with the characters they stand for."""
         encoding = self.tokenizer.encode(text)
         spans = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2)
-        special: BoolArray = np.array(encoding.special_tokens_mask, dtype=np.bool_)
+        special: Bools = np.array(encoding.special_tokens_mask, dtype=np.bool_)
         ids = np.array(encoding.ids, dtype=np.int64)
         if not len(ids):  # a tokenizer that adds nothing, and a text without words: the network still needs a token
             nowhere = np.zeros(1, dtype=np.int64)
@@ -83,7 +83,7 @@ class NetworkModel(TokenNetwork):
             result[start : start + CHUNK] = self._blockwise(chunk, start)
         return result
 
-    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+    def token_probabilities(self, batch: Sequence[Integers]) -> npt.NDArray[np.float64]:
         """The probability of every class for token ids that include the special ones, [n, k]."""
         longest = max(map(len, batch), default=0)
         if longest > self.limit or not all(map(len, batch)):
@@ -101,13 +101,13 @@ class NetworkModel(TokenNetwork):
             raise UnusableTextError(0)
         return gradient
 
-    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+    def embeddings(self, ids: Integers) -> npt.NDArray[np.float32]:
         """The input embeddings of tokens, [n, d]."""
         with torch.inference_mode():
             vectors: npt.NDArray[np.float32] = self.network.table()[torch.from_numpy(ids).to(self.device)].cpu().numpy()
         return vectors
 
-    def _blockwise(self, batch: Sequence[IntArray], first: int) -> npt.NDArray[np.float64]:
+    def _blockwise(self, batch: Sequence[Integers], first: int) -> npt.NDArray[np.float64]:
         result = np.empty((len(batch), self.classes))
         with torch.inference_mode():
             for texts, ids, mask in self.blocks(batch):
@@ -184,7 +184,7 @@ class PooledLinear(HuggingFaceClassifier):
         return pooled @ self.weights.T + self.intercepts
 
 
-def fit_head(features: Matrix, codes: IntArray, classes: int) -> tuple[Matrix, Matrix]:
+def fit_head(features: Matrix, codes: Integers, classes: int) -> tuple[Matrix, Matrix]:
     """Weights [k, d] and intercepts [k] of a logistic regression on standardised features, for the features as given.
 
     A class that no text has gets an intercept far below the others.
@@ -243,10 +243,10 @@ def linear_from_files(files: Mapping[str, bytes]) -> NetworkModel:
     return NetworkModel(network, tokenizer, pad, limit, device, columns=tuple(card["columns"]))
 
 
-def text_exercise(network: Any, ids: Sequence[IntArray], target: IntArray, pad: int, focal: bool = False) -> Exercise:
+def text_exercise(network: Any, ids: Sequence[Integers], target: Integers, pad: int, focal: bool = False) -> Exercise:
     """The texts as token ids, and their classes; `focal` weighs what is known well already down."""
 
-    def answer(rows: IntArray, device: str) -> Answer:
+    def answer(rows: Integers, device: str) -> Answer:
         batch, wanted = [ids[row] for row in rows], placed(target[rows], device)
         pieces, mask = padded(batch, pad, device), presence(batch, device)
         logits = network(input_ids=pieces, attention_mask=mask).logits

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from assay.data.arrays import Integers
 from assay.data.schemas import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
@@ -19,7 +20,7 @@ from assay.tasks.statistics.classification_findings import About, clean_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
-from assay.tasks.subjects.texts.model import IntArray, OwnTextModel, TextModel, UnusableTextError
+from assay.tasks.subjects.texts.model import OwnTextModel, TextModel, UnusableTextError
 
 if TYPE_CHECKING:
     from assay.tasks.subjects.texts.network import NetworkModel
@@ -73,7 +74,7 @@ def origins_of(samples: pa.Table, texts: Sequence[str]) -> list[str]:
     return [text if source is None else by_id.get(source, text) for source, text in pairs]
 
 
-def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table, IntArray]:
+def labelled_codes(samples: pa.Table, classes: Sequence[str]) -> tuple[pa.Table, Integers]:
     """The samples whose class is known, in the order of their ids, and their classes: something to learn from.
 
     No order of files shows in what is learnt from them.

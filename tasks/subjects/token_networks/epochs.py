@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
+from assay.data.arrays import Integers
 from assay.infra.engines.devices import deterministically, placed, torch_device_here
 from assay.infra.stages.exact import Seeds
 from assay.tasks.subjects.holding_out import drawn
@@ -39,8 +40,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread per proce
 
 CPU_TOKENS, GPU_TOKENS = 512, 32_768  # tokens of a block: enough to keep a device busy, few enough for its memory
 
-IntArray = npt.NDArray[np.int64]
-
 
 def rung(length: int, limit: int) -> int:
     """The length that a text of so many tokens is padded to: at most a quarter more, and by no more than 7 below 32.
@@ -55,8 +54,8 @@ def rung(length: int, limit: int) -> int:
 
 
 def blocks(
-    batch: Sequence[IntArray], *, pad: int, limit: int, tokens: int
-) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    batch: Sequence[Integers], *, pad: int, limit: int, tokens: int
+) -> Iterator[tuple[Integers, Integers, Integers]]:
     """The batch in blocks, texts of one rung together: which texts the first rows are, the token ids padded to one
     shape, and which of them are there, both [rows, length]."""
     rungs = np.array([rung(len(ids), limit) for ids in batch], dtype=np.int64)
@@ -86,7 +85,7 @@ def make_ready(network: Any, tokenizer: Tokenizer, limit: int) -> None:
     tokenizer.enable_truncation(limit)
 
 
-def ids_of(tokenizer: Tokenizer, text: str, pad: int) -> IntArray:
+def ids_of(tokenizer: Tokenizer, text: str, pad: int) -> Integers:
     """The pieces of a text; one at least."""
     return np.array(tokenizer.encode(text).ids or [pad], dtype=np.int64)
 
@@ -111,8 +110,8 @@ class TokenNetwork:
         make_ready(self.network, self.tokenizer, self.limit)
 
     def blocks(
-        self, batch: Sequence[IntArray], pad: int | None = None
-    ) -> Iterator[tuple[IntArray, torch.Tensor, torch.Tensor]]:
+        self, batch: Sequence[Integers], pad: int | None = None
+    ) -> Iterator[tuple[Integers, torch.Tensor, torch.Tensor]]:
         """The batch in blocks of fixed shapes: which texts the first rows are, then ids and mask [rows, length]."""
         tokens = GPU_TOKENS if self.device.startswith("cuda") else CPU_TOKENS
         pad = self.pad if pad is None else pad
@@ -139,14 +138,14 @@ class Answer:
 class Exercise:
     """What is to be learnt."""
 
-    lengths: IntArray
+    lengths: Integers
     """The length of every sample: those of about equal length are learnt together."""
 
-    answer: Callable[[IntArray, str], Answer]
+    answer: Callable[[Integers, str], Answer]
     """What the network says of these samples now, on a device."""
 
 
-def lengths_of(batch: Sequence[Sequence[Any] | IntArray]) -> IntArray:
+def lengths_of(batch: Sequence[Sequence[Any] | Integers]) -> Integers:
     """How many pieces each sample has."""
     return np.array([len(pieces) for pieces in batch], dtype=np.int64)
 
@@ -202,7 +201,7 @@ def learn(
     return deterministically(from_the_start, device)
 
 
-def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.random.Generator) -> Iterator[IntArray]:
+def batches(lengths: Integers, learners: Integers, size: int, generator: np.random.Generator) -> Iterator[Integers]:
     """The learners in random batches of about equal lengths."""
     order = generator.permutation(learners)
     minibatches = []
@@ -214,7 +213,7 @@ def batches(lengths: IntArray, learners: IntArray, size: int, generator: np.rand
         yield minibatches[place]
 
 
-def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate: float, device: str) -> Answer:
+def _step(network: Any, optimizer: Any, exercise: Exercise, rows: Integers, rate: float, device: str) -> Answer:
     import torch
 
     answer = exercise.answer(rows, device)
@@ -227,7 +226,7 @@ def _step(network: Any, optimizer: Any, exercise: Exercise, rows: IntArray, rate
     return Answer(answer.loss.detach(), answer.right, answer.asked)
 
 
-def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, judged: int) -> float | None:
+def _share_right(network: Any, exercise: Exercise, rows: Integers, device: str, judged: int) -> float | None:
     """The share of right answers on samples that were set aside; None where nothing is right or wrong."""
     import torch
 
@@ -241,7 +240,7 @@ def _share_right(network: Any, exercise: Exercise, rows: IntArray, device: str, 
     return int(right) / int(asked) if asked else None
 
 
-def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
+def padded(batch: list[Integers], fill: int, device: str) -> torch.Tensor:
     """Rows of different lengths as one tensor, the shorter ones filled up."""
     there = _there(batch)
     rows = np.full(there.shape, fill, dtype=np.int64)
@@ -249,12 +248,12 @@ def padded(batch: list[IntArray], fill: int, device: str) -> torch.Tensor:
     return placed(rows, device)
 
 
-def presence(batch: list[IntArray], device: str) -> torch.Tensor:
+def presence(batch: list[Integers], device: str) -> torch.Tensor:
     """The mask that goes with `padded`: 1 where a row has a piece, 0 where it was filled up."""
     return placed(_there(batch).astype(np.int64), device)
 
 
-def _there(batch: list[IntArray]) -> npt.NDArray[np.bool_]:
+def _there(batch: list[Integers]) -> npt.NDArray[np.bool_]:
     """Where the rows of different lengths have a piece."""
     lengths = lengths_of(batch)
     return np.arange(lengths.max()) < lengths[:, None]

@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from assay.data.arrays import Bools, Integers
 from assay.infra.errors import InputError
 from assay.infra.user_code.choices import Named, tried
-from assay.tasks.subjects.texts.model import BoolArray, Encoded, IntArray
+from assay.tasks.subjects.texts.model import Encoded
 from assay.tasks.trust.explainers.documents import Document, Explanation, read_document
 
 GROUP = "assay.explainers"
@@ -72,12 +73,12 @@ class _Subject:
         for word in matches:
             if word[0] not in self.vocabulary:
                 self.vocabulary.append(word[0])
-        ids: IntArray = np.array([0, *(self.vocabulary.index(word[0]) for word in matches), 1], dtype=np.int64)
-        spans: IntArray = np.array([(0, 0), *(word.span() for word in matches), (0, 0)], dtype=np.int64)
-        special: BoolArray = np.array([True, *([False] * len(matches)), True])
+        ids: Integers = np.array([0, *(self.vocabulary.index(word[0]) for word in matches), 1], dtype=np.int64)
+        spans: Integers = np.array([(0, 0), *(word.span() for word in matches), (0, 0)], dtype=np.int64)
+        special: Bools = np.array([True, *([False] * len(matches)), True])
         return Encoded(ids, spans[:, 0], spans[:, 1], special)
 
-    def token_probabilities(self, batch: Sequence[IntArray]) -> npt.NDArray[np.float64]:
+    def token_probabilities(self, batch: Sequence[Integers]) -> npt.NDArray[np.float64]:
         p = np.array([0.5 + sum(self._weight(token) for token in sorted(set(ids.tolist()))) for ids in batch])
         return np.stack([1 - p, p], axis=1)
 
@@ -86,7 +87,7 @@ class _Subject:
         sign = np.full(len(ids), 1.0 if target == 1 else -1.0)
         return np.stack([sign, np.zeros(len(ids))], axis=1).astype(np.float32)
 
-    def embeddings(self, ids: IntArray) -> npt.NDArray[np.float32]:
+    def embeddings(self, ids: Integers) -> npt.NDArray[np.float32]:
         return np.array([[self._weight(token), 1.0] for token in ids.tolist()], dtype=np.float32)
 
     def _weight(self, token: int) -> float:

@@ -18,7 +18,7 @@ from assay.infra.storage.store import asked_in
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.subjects.addresses.chat import Reply, UnreadableReplyError, class_named, read_reply, reply_in
 from assay.tasks.subjects.addresses.client import secret_headers
-from assay.tasks.subjects.addresses.endpoint import counts_of
+from assay.tasks.subjects.addresses.endpoint import counts_of, open_endpoint
 from assay.tasks.subjects.addresses.given import Asking
 from assay.tasks.subjects.addresses.services import answers_in_words, asked_services, service_findings, services_page
 from assay.tasks.subjects.predictions import answered_classes
@@ -335,6 +335,23 @@ def test_two_models_at_one_address_may_each_be_asked_so_often(server: ChatServer
         for name in ("small", "large"):
             ask(chat(server.at(), prompt, model=name, requests=10), TEXTS[:10])
     assert len(server.asked()) == 20
+
+
+def test_what_another_process_asked_about_in_this_run_is_no_other_question_and_was_not_stored(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    asking = Asking(**ASKING)
+    with make_run() as run:
+        given = chat(server.at("mixed"), prompt)
+        for texts in (TEXTS[:30], TEXTS):
+            open_endpoint.cache_clear()  # as in a process that has asked nothing
+            ask(given, texts)
+        subjects = [Subject(classifier=server.at("mixed"), asking=asking)]
+        findings = service_findings(asked_services(subjects), run.id, run.store, masked=False)
+    found = {each.metric: (each.value, each.n) for each in findings}
+    assert found["services.questions"] == (40, 40)
+    assert found["services.stored"] == (0, 40)
+    assert found["services.unparsed"] == (0.1, 40)
 
 
 @pytest.mark.parametrize(

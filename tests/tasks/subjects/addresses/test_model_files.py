@@ -84,20 +84,37 @@ def test_onnx_from_scikit_learn_finds_its_classes_by_name(tmp_path: Path) -> Non
         ask(resolved(tmp_path, "zip.onnx"), rows_of_one, ("no", "yes"))
 
 
-def test_a_probability_of_an_onnx_file_that_is_a_rounding_below_0_is_no_logit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("features", [("rows",), ("links", "begs")], ids=["one per feature", "one input"])
+def test_onnx_without_a_zipmap_has_its_columns_in_the_order_in_which_it_names_the_likeliest(
+    tmp_path: Path, features: tuple[str, ...]
+) -> None:
     import onnx
     from onnx import TensorProto, helper
 
-    # As skl2onnx writes a forest with zipmap=False: the sums of its trees, in single precision.
-    weights = onnx.numpy_helper.from_array(np.array([[-1.2e-7, 1.0000001], [0.75, 0.25]], np.float32), "w")
-    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", 2])
+    # As skl2onnx writes a forest with zipmap=False: the sums of its trees in single precision, its classes sorted.
+    nodes = [
+        helper.make_node("MatMul", ["rows", "w"], ["probabilities"]),
+        helper.make_node("ArgMax", ["probabilities"], ["at"], axis=1, keepdims=0),
+        helper.make_node("ArrayFeatureExtractor", ["names", "at"], ["listed"], domain="ai.onnx.ml"),
+        helper.make_node("Reshape", ["listed", "all"], ["label"]),
+    ]
+    given = [
+        onnx.numpy_helper.from_array(np.array([[-1.2e-7, 1.0000001], [0.75, 0.25]], np.float32)[-len(features) :], "w"),
+        helper.make_tensor("names", TensorProto.STRING, [2], [b"ham", b"spam"]),
+        onnx.numpy_helper.from_array(np.array([-1]), "all"),
+    ]
+    rows = helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["n", len(features)])
+    label = helper.make_tensor_value_info("label", TensorProto.STRING, ["n"])
     answer = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["n", 2])
-    node = helper.make_node("MatMul", ["rows", "w"], ["probabilities"])
-    model = helper.make_graph([node], "g", [rows], [answer], [weights])
-    opsets = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(model, opset_imports=opsets, ir_version=8), str(tmp_path / "forest.onnx"))
-    asked = pa.table({"id": ["a", "b"], "links": [1.0, 0.0], "begs": [0.0, 1.0], "gold": [0, 0]})
-    assert ask(resolved(tmp_path, "forest.onnx"), asked).tolist() == [[0.0, pytest.approx(1.0)], [0.75, 0.25]]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph(nodes, "g", [rows], [label, answer], given)
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(tmp_path / "forest.onnx"))
+    asked = pa.table({"id": ["a", "b"], "links": [1.0, 0.0], "begs": [0.0, 1.0], "rows": [1.0, 1.0], "gold": [0, 0]})
+    sorted_ones = [[0.75, 0.25]] * 2 if len(features) == 1 else [[0.0, pytest.approx(1.0)], [0.75, 0.25]]
+    subject = resolved(tmp_path, "forest.onnx", features)
+    assert ask(subject, asked).tolist() == sorted_ones
+    assert ask(subject, asked, ("spam", "ham")).tolist() == [row[::-1] for row in sorted_ones]
+    assert ask(subject, asked, ("no", "yes")).tolist() == sorted_ones  # whose names tell nothing
 
 
 @pytest.mark.parametrize("inputs", [["rows"], ["links", "begs"]], ids=["one input", "one per feature"])
