@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pytest
 from plumbing_workload import Numbers, Piece, Scaled, Weights, double, make_numbers
-from training_workload import STEPS, Steps, learn
+from training_workload import STEPS, Steps, learn, seen_beside
 
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import RunError
@@ -104,6 +104,8 @@ def test_a_worker_killed_in_the_middle_of_a_training_changes_nothing_and_the_bar
     class Watching(Progress):
         def advance(self, stage: ShownStage, done: int, total: int) -> None:
             seen.append((done, total))
+            if (done, total) == (2, STEPS):
+                seen_beside(str(marker)).touch()
 
     settings = Compute(workers=1, gpu_workers=0)
     store = Store(str(tmp_path / "store")).open()
