@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import socket
 import threading
 import time
@@ -78,6 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         listening.listen()
 
         def keep() -> None:
+            select.select([listening], [], [], 60)  # a process takes so long to start that its run is there before it
             with lock:
                 shared_server.main(listening, home, slot)
 
