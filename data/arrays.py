@@ -1,4 +1,4 @@
-"""How arrays are called where their shape says the rest: numbers, whole numbers, and what holds or does not."""
+"""The types of arrays by what they hold: floats, integers, booleans, codes of classes, counts."""
 
 import numpy as np
 import numpy.typing as npt

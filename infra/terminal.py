@@ -137,19 +137,19 @@ def duration_text(seconds: float, minutes_from: float = 100) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def open_progress(stream: TextIO | None = None, before: str = "") -> Progress:
-    """Bars on a terminal, elsewhere plain lines that begin with `before`; on standard error by default."""
+def open_progress(stream: TextIO | None = None, prefix: str = "") -> Progress:
+    """Bars on a terminal, elsewhere plain lines that begin with `prefix`; on standard error by default."""
     stream = stream or sys.stderr
     if stream.isatty() and os.environ.get("TERM") != "dumb":
         return TerminalProgress(stream)
-    return PlainProgress(stream, before=before)
+    return PlainProgress(stream, prefix=prefix)
 
 
 class PlainProgress(Progress):
     """A line when a stage is done; before that, a sign of life every half minute."""
 
-    def __init__(self, stream: TextIO, quiet_seconds: float = QUIET_SECONDS, before: str = "") -> None:
-        self._stream, self._before = stream, before
+    def __init__(self, stream: TextIO, quiet_seconds: float = QUIET_SECONDS, prefix: str = "") -> None:
+        self._stream, self._prefix = stream, prefix
         self._quiet = quiet_seconds
         self._spoke: dict[ShownStage, float] = {}
         self._lock = threading.Lock()
@@ -182,7 +182,7 @@ class PlainProgress(Progress):
 
     def _write(self, line: str) -> None:
         with self._lock:
-            print(printable(self._before + line), file=self._stream, flush=True)
+            print(printable(self._prefix + line), file=self._stream, flush=True)
 
 
 class TerminalProgress(Progress):

@@ -106,9 +106,9 @@ def _source_file(module: str) -> Path | None:
 
 
 def file_below(folder: str | Path, module: str) -> Path | None:
-    """The file of a module that lies in a folder."""
+    """The file of a module that lies in a folder; of a package and a file of one name the package, as Python takes."""
     place = Path(folder, *module.split("."))
-    candidates = (place.with_name(f"{place.name}.py"), place / "__init__.py")
+    candidates = (place / "__init__.py", place.with_name(f"{place.name}.py"))
     return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from assay.infra.errors import InputError
 from assay.infra.user_code.references import refer_to_code
+from assay.infra.user_code.sources import file_below
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -125,3 +127,17 @@ def test_a_package_with_a_part_for_another_system_is_read_without_importing_that
     found = refer_to_code("elsewhere_too:FOUND", tmp_path)
     assert [name for name, _ in found.sources] == ["elsewhere_too", "elsewhere_too.windows"]
     assert found.load() == [1]
+
+
+def test_of_a_package_and_a_file_of_one_name_the_package_is_read_as_python_imports_it(tmp_path: Path) -> None:
+    (tmp_path / "helper").mkdir()
+    (tmp_path / "helper" / "__init__.py").write_text("N = 1")
+    (tmp_path / "helper.py").write_text("N = 2")
+    imported = subprocess.run(
+        [sys.executable, "-c", "import helper; print(helper.__file__)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(file_below(tmp_path, "helper")) == imported.stdout.strip()
