@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import re
 import signal
@@ -47,6 +48,11 @@ def json_text(value: object, indent: int | None = None) -> str:
     """
     written = json.dumps(masked_in(value), ensure_ascii=False, indent=indent, allow_nan=False)
     return _UNSEEN.sub(lambda letter: f"\\u{ord(letter[0]):04x}", written)
+
+
+def json_value(value: object) -> object:
+    """The value, or None for a number that JSON cannot write."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def echo(text: str, err: bool = False) -> None:

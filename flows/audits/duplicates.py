@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assay.flows.kind import AuditKind, Ground, Key, Measured
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.duplicates.near import AUDITED, TRAINING, Duplicates
+from assay.tasks.duplicates.near import AUDITED, TRAINING, Duplicates, find_duplicates
 from assay.tasks.statistics.metrics import metrics_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ def run(ground: Ground, settings: Duplicates | None) -> Duplicated:
     from assay.flows.audits.data import Data
     from assay.flows.audits.subjects import learners
     from assay.flows.audits.subjects_flow import Examination
-    from assay.tasks.duplicates.task import find_duplicates
     from assay.tasks.subjects.kinds import kind_of
 
     examination, subjects = ground.maybe(Examination), learners(ground.pipeline)

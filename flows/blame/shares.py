@@ -28,7 +28,7 @@ from assay.infra.stages.branches import CACHED, MAY_RUN, WILL_RUN
 from assay.infra.stages.exact import Seeds
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
-from assay.infra.terminal import Progress, ShownStage, columns, duration_text, json_text, open_progress
+from assay.infra.terminal import Progress, ShownStage, columns, duration_text, json_text, json_value, open_progress
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import Coalition, coalitions, share_weights, with_intervals
 from assay.tasks.statistics.findings import Finding, findings_of
@@ -464,5 +464,5 @@ def _ends(interval: Interval) -> list[str]:
     return ["", ""] if math.isnan(interval.low) else [_signed(interval.low), _signed(interval.high)]
 
 
-def _finite(interval: Interval) -> dict[str, float | None]:
-    return {name: number if math.isfinite(number) else None for name, number in interval._asdict().items()}
+def _finite(interval: Interval) -> dict[str, object]:
+    return {name: json_value(number) for name, number in interval._asdict().items()}

@@ -186,10 +186,17 @@ def gate(ctx: click.Context, /, run: str, as_json: bool, config: str, store: str
     The exit code is 1 if a gate failed, else 2 if a part of RUN was refused, and 3 if it broke or did not come to its
     end. In a GitHub job the result also stands in the job's summary, and what failed at its line of the pipelines file.
     """
-    from assay.flows.report.gates import gates_as_sarif, github_annotations, judge_run, write_job_summary
+    from assay.flows.report.gates import judge_run
+    from assay.flows.report.gates_for_ci import (
+        gates_as_json,
+        gates_as_junit,
+        gates_as_markdown,
+        gates_as_sarif,
+        github_annotations,
+        write_job_summary,
+    )
     from assay.flows.report.records import sample_in_words
     from assay.flows.reproduce.published import write_files
-    from assay.tasks.statistics.gates import gates_as_json, gates_as_junit, gates_as_markdown
 
     record, results = judge_run(run, config, store)
     summary = gates_as_markdown(results, run=record.id, pipeline=record.pipeline)

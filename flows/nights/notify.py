@@ -33,7 +33,7 @@ from assay.infra.errors import AssayError, InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import is_alive
-from assay.tasks.statistics.gates import plain_value
+from assay.infra.terminal import json_value
 
 State = Literal["green", "red", "broken", "missed"]
 _STATE_OF: dict[str, State] = {"done": "green", "gate failed": "red"}
@@ -99,10 +99,10 @@ def _weight(change: Change) -> tuple[bool, float]:
 def _change_as_json(change: Change) -> dict[str, object]:
     """A change as plain values."""
     before, after = (
-        finding and {name: plain_value(getattr(finding, name)) for name in ("value", "low", "high", "n")}
+        finding and {name: json_value(getattr(finding, name)) for name in ("value", "low", "high", "n")}
         for finding in change.sides
     )
-    low, high = (plain_value(getattr(change.difference, end, None)) for end in ("low", "high"))
+    low, high = (json_value(getattr(change.difference, end, None)) for end in ("low", "high"))
     moved = {"value": change.moved, "low": low, "high": high}
     named = zip(("finding", "of", "group", "subject"), change.key, strict=True)
     return {**dict(named), "before": before, "after": after, "change": moved}

@@ -1,5 +1,5 @@
-"""Gates held against a run: the baseline of each, the budget of false alarms that says how strictly they look, what
-they find, and how a CI job shows it.
+"""Gates held against a run: the baseline of each, the budget of false alarms that says how strictly they look, and what
+they find.
 
 By Bonferroni's inequality the expected number of false alarms is at most the sum of the levels of all looks,
 whatever their dependence: looks at half the budget / (gates x nights due) each keep half of it. The other half is for
@@ -9,7 +9,6 @@ what samples that are new every night say together (`e_process`), an alarm at ga
 from __future__ import annotations
 
 import operator
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from assay import __version__
 from assay.flows.configuration.loading import Project, load_usable
 from assay.flows.pipeline import CHANGES_NO_FINDING, times_due
 from assay.flows.report.comparison import FindingKey, KeptOutcomes, difference_between
@@ -33,7 +31,6 @@ from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.log import log_action, user_name
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import acceptances
-from assay.infra.terminal import json_text
 from assay.tasks.ingest.settings import share_in_words
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.between_runs import Sampled, joined
@@ -587,78 +584,3 @@ def require_baselines(project: Project, pipeline: str, store: Store) -> None:
             wrong.append(f"{place}: gates.{at}.against: {gate.against!r} — {why}")
     if wrong:
         raise InputError("\n".join(wrong))
-
-
-_COMMANDS = {"failed": "error", "not asked": "error", "warned": "warning", "inconclusive": "warning"}
-
-
-def write_job_summary(markdown: str) -> None:
-    """Append to the summary of the job, where GitHub (or who does as it does) says which file that is."""
-    place = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not place:
-        return
-    try:
-        with Path(place).open("a", encoding="utf-8") as summary:
-            summary.write(mask(markdown) + "\n")
-    except OSError as error:
-        raise InputError(
-            f"The job's summary {place} cannot be written (GITHUB_STEP_SUMMARY): {error.strerror}."
-        ) from None
-
-
-def github_annotations(results: Sequence[GateResult], pipeline: str, config: str) -> Iterator[str]:
-    """In a GitHub job, the commands that mark each gate that did not pass at its line of the pipelines file."""
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return
-    for result, (file, line) in zip(results, _places(results, pipeline, config), strict=True):
-        if result.outcome in _COMMANDS:
-            where = f"file={_property(file)}," if file else ""
-            where += f"line={line}," if line is not None else ""
-            title = _property(f"{pipeline}: gate {result.outcome}")
-            yield f"::{_COMMANDS[result.outcome]} {where}title={title}::{_escaped(result.sentence)}"
-
-
-def _places(results: Sequence[GateResult], pipeline: str, config: str) -> list[tuple[str, int | None]]:
-    """The file, as a CI server sees it, and the line that each gate stands on; no file where it is not there."""
-    if not Path(config).is_file():
-        return [("", None)] * len(results)
-    document = load_usable(config)[0].lines.document
-    file = os.path.relpath(config, os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or ".")
-    return [(file, document.line(("pipelines", pipeline, "gates", at))) for at in range(len(results))]
-
-
-def gates_as_sarif(results: Sequence[GateResult], pipeline: str, config: str) -> str:
-    """The gates as SARIF 2.1.0, which code-scanning pages show at the lines of the pipelines file: a rule per finding
-    that gates are on, a result per gate."""
-    rules = dict.fromkeys(f"assay/{result.gate.finding}" for result in results)
-    shown: list[dict[str, object]] = []
-    for result, (file, line) in zip(results, _places(results, pipeline, config), strict=True):
-        region = {} if line is None else {"region": {"startLine": line}}
-        place = {"physicalLocation": {"artifactLocation": {"uri": Path(file).as_posix()}, **region}}
-        level = _COMMANDS.get(result.outcome)
-        shown.append(
-            {
-                "ruleId": f"assay/{result.gate.finding}",
-                **({"kind": "pass", "level": "none"} if level is None else {"level": level}),
-                "message": {"text": mask(f"{pipeline}: {result.sentence}")},
-                "locations": [place] if file else [],
-                "partialFingerprints": {"gate/v1": f"{pipeline}: {result.gate.title()}"},
-            }
-        )
-    driver = {"name": "Assay", "version": __version__, "rules": [{"id": rule} for rule in rules]}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    runs = [{"tool": {"driver": driver}, "results": shown}]
-    return json_text({"$schema": schema, "version": "2.1.0", "runs": runs}, indent=2) + "\n"
-
-
-def _escaped(text: str) -> str:
-    """Text as a workflow command takes it.
-
-    >>> _escaped("50 %\\nnext")
-    '50 %25%0Anext'
-    """
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,7 +1,7 @@
-"""What tells near duplicates: keys that near ones share, and how alike two samples are that share a key.
+"""Near duplicates as a stage: keys that near ones share, and how alike two samples are that share a key.
 
-Two samples are compared only where a key of theirs is the same, so that not all pairs need be looked at. Everything is
-computed in whole numbers, sample by sample: no cut into partitions shows.
+Two samples are compared only where a key of theirs is the same, so that not all pairs need be looked at: keys are
+counted where they lie. Everything is computed in whole numbers, sample by sample: no cut into partitions shows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,16 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from assay.data.images import pixels_of
-from assay.data.schemas import WORDS, NearCandidates, NearDuplicates, NearKeys
+from assay.data.schemas import WORDS, Findings, NearCandidates, NearDuplicates, NearKeys, Samples
 from assay.infra.settings import Settings
 from assay.infra.stages.exact import SparseSum
-from assay.tasks.statistics.findings import Finding
+from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, reduce_partitions
+from assay.infra.stages.stage import say, stage, write_table
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.statistics.findings import Finding, findings_table
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.holding_out import as_text
+from assay.tasks.subjects.holding_out import DOCUMENT, SPLIT, as_text, content_columns
 
 
 class Duplicates(Settings):
@@ -44,6 +49,9 @@ class Duplicates(Settings):
     shown: int = Field(default=8, ge=0, le=100)
     """How many pairs the report shows."""
 
+
+KEYS_AT_ONCE = 1 << 22
+"""So many keys are counted at a time, in as many rounds as it takes: memory does not grow with the samples."""
 
 Keys = npt.NDArray[np.uint64]
 TRAINING, AUDITED = "training", "audited"
@@ -206,3 +214,44 @@ def duplicate_findings(pairs: pa.Table, rows: Mapping[str, int]) -> list[Finding
         leaked = share("duplicates.leaked", len(pc.unique(crossing["first"])), rows[AUDITED])
         findings.append(replace(leaked, verdict="red flag: nearly in the training" if leaked.value else leaked.verdict))
     return findings
+
+
+class Measured(NamedTuple):
+    """The findings, and the pairs that they rest on."""
+
+    findings: Artifact[Findings]
+    pairs: Artifact[NearDuplicates]
+
+
+@stage(version=1, title="near duplicates")
+def find_duplicates(parts: Mapping[str, Artifact[Samples]], texts: Sequence[str], settings: Duplicates) -> Measured:
+    """The samples that are nearly another: within each part, and, of those set apart, between them."""
+    names = columns_in(next(iter(parts.values())))
+    besides = ("id", "gold", "labels", GROUP, DOCUMENT, SPLIT)
+    content = content_columns(names, texts) or tuple(name for name in names if name not in besides)
+    keys: dict[str, Artifact[NearKeys]] = {}
+    for part, samples in parts.items():
+        keys[part] = map_partitions(keys_in, samples, into=NearKeys, name=part, content=content, digits=settings.digits)
+    rows = {part: samples.rows for part, samples in parts.items()}
+    of_each = max(map(len, first_rows(next(iter(keys.values())), 1)["keys"].to_pylist()), default=1)
+    rounds = max(1, -(-sum(rows.values()) * of_each // KEYS_AT_ONCE))
+    shared = np.sort(np.concatenate([_shared(keys, at, rounds) for at in range(rounds)]))
+    compared: dict[str, Any] = {"shared": shared, "content": content}
+    candidates = []
+    for part, samples in parts.items():
+        near = map_partitions(
+            near_candidates, samples, keys[part], into=NearCandidates, name=f"near_{part}", **compared
+        )
+        candidates.append(collect(near, None).append_column("part", pa.repeat(part, near.rows)))
+    pairs = near_pairs(pa.concat_tables(candidates), settings, content == ("image",))
+    findings = duplicate_findings(pairs, rows)
+    leaked = f", {findings[1].value:.1%} of the audited nearly in the training" if findings[1:] else ""
+    say(f"{pairs.num_rows} pairs · {findings[0].value or 0:.1%} of the samples have a near duplicate{leaked}")
+    return Measured(write_table(findings_table(findings), into=Findings), write_table(pairs, into=NearDuplicates))
+
+
+def _shared(keys: Mapping[str, Artifact[NearKeys]], part: int, parts: int) -> npt.NDArray[np.int64]:
+    """The keys of one round that several samples have."""
+    counted = [reduce_partitions(count_keys, artifact, part=part, parts=parts) for artifact in keys.values()]
+    whole = sum(counted[1:], start=counted[0])
+    return np.asarray(whole.places[whole.values > 1])

@@ -1,18 +1,13 @@
-"""Gates held against findings, constant bounds and bounds on change; their results as JUnit XML, JSON and
-Markdown.
-"""
+"""Gates held against findings: constant bounds, and bounds on change."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING, Literal
 
 from assay.infra.errors import first_named, nearest
-from assay.infra.terminal import json_text
 from assay.tasks.statistics.settings import Gate
 
 if TYPE_CHECKING:
@@ -290,89 +285,3 @@ def _paired(difference: RunDifference) -> str:
 
 def _rounded(value: float) -> str:
     return f"{value + 0.0:.3g}" if math.isfinite(value) else "−∞" if value < 0 else "∞"  # − 0.0 becomes 0
-
-
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-
-
-def gates_as_junit(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
-    """The gates as one JUnit test suite: a test case per gate, a failure with its sentence where it did not pass."""
-    failed, skipped = (str(sum(result.outcome == word for result in results)) for word in ("failed", "not asked"))
-    counts = {"tests": str(len(results)), "failures": failed, "errors": "0", "skipped": skipped}
-    suites = ElementTree.Element("testsuites", {"name": "assay gates", **counts})
-    suite = ElementTree.SubElement(suites, "testsuite", {"name": _plain(pipeline), **counts})
-    properties = ElementTree.SubElement(suite, "properties")
-    ElementTree.SubElement(properties, "property", {"name": "run", "value": _plain(run)})
-    for result in results:
-        about = {"classname": _plain(f"{pipeline}.gates"), "name": _plain(result.gate.title()), "time": "0"}
-        case, sentence = ElementTree.SubElement(suite, "testcase", about), _plain(result.sentence)
-        if result.outcome == "not asked":
-            ElementTree.SubElement(case, "skipped", {"message": sentence})
-        elif not result.passed:
-            ElementTree.SubElement(case, "failure", {"type": "gate", "message": sentence}).text = sentence
-        else:
-            ElementTree.SubElement(case, "system-out").text = sentence
-    ElementTree.indent(suites)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
-
-
-def gates_as_json(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
-    """The gates as one JSON object: `run`, `pipeline`, `passed`, and one entry per gate with the deciding finding."""
-    passed = all(result.passed for result in results)
-    return json_text(
-        {"run": run, "pipeline": pipeline, "passed": passed, "gates": list(map(_entry, results))}, indent=2
-    )
-
-
-def gates_as_markdown(results: Sequence[GateResult], *, run: str, pipeline: str) -> str:
-    """The gates as Markdown: one line that says whether they passed, and a table, failures first."""
-    failed = sum(result.outcome == "failed" for result in results)
-    asked = sum(result.outcome != "not asked" for result in results)
-    summary = f"{failed} of {len(results)} gates failed" if failed else f"no gate failed ({asked} judged)"
-    lines = [f"### {_cell(pipeline)}: {summary}", "", "| | gate | why |", "|---|---|---|"]
-    ordered = sorted(results, key=lambda result: list(_SIGNS).index(result.outcome))
-    lines += [
-        f"| {_SIGNS[result.outcome]} | {_cell(result.gate.title())} | {_cell(result.sentence)} |" for result in ordered
-    ]
-    return "\n".join([*lines, "", f"Run `{_cell(run)}`", ""])
-
-
-_SIGNS = {
-    "failed": "❌ failed",
-    "not asked": "⛔ not asked",
-    "warned": "⚠️ warned",
-    "inconclusive": "❔ inconclusive",
-    "passed": "✅ passed",
-}
-
-
-def _cell(text: str) -> str:
-    """Text that a Markdown table takes as it is: no markup, no HTML, one line."""
-    plain = " ".join(_plain(text).split())
-    return re.sub(r"([\\`*_{}\[\]<>#|!~])", r"\\\1", plain)
-
-
-def _entry(result: GateResult) -> dict[str, Any]:
-    finding = result.finding
-    return {
-        "gate": result.gate.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True),
-        "passed": result.passed,
-        "outcome": result.outcome,
-        "sentence": result.sentence,
-        "matched": result.matched,
-        "looked": dict(result.looked),
-        "finding": finding and {name: plain_value(getattr(finding, name)) for name in _OF_FINDING},
-    }
-
-
-_OF_FINDING = ["metric", "of", "group", "subject", "value", "low", "high", "n", "p_value", "p_adjusted", "verdict"]
-
-
-def plain_value(value: object) -> object:
-    """The value, or None for a number that JSON cannot write."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _plain(text: str) -> str:
-    """The text without the control characters that XML 1.0 forbids even when escaped."""
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -25,6 +25,7 @@ from assay.flows.report.gates import (
     detectable_in_words,
     judge_night,
 )
+from assay.flows.report.gates_for_ci import gates_as_junit, gates_as_markdown
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra import masking
 from assay.infra.storage.artifacts import RunRecord, StageRecord
@@ -35,7 +36,7 @@ from assay.tasks.reporting.gates import verdict
 from assay.tasks.statistics.between_runs import Sampled, joined, right_or_wrong
 from assay.tasks.statistics.e_process import confidence_sequence
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.gates import GateResult, Look, gates_as_junit, gates_as_markdown
+from assay.tasks.statistics.gates import GateResult, Look
 from assay.tasks.statistics.resampling import Interval
 from assay.tasks.statistics.settings import Gate
 

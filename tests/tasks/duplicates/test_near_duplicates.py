@@ -15,10 +15,9 @@ from assay.data.schemas import Samples
 from assay.infra.stages.partitions import collect, map_pieces
 from assay.infra.stages.stage import stage
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.duplicates import task
-from assay.tasks.duplicates.near import Duplicates, keys_in, keys_of_runs, runs_of
+from assay.tasks.duplicates import near
+from assay.tasks.duplicates.near import Duplicates, find_duplicates, keys_in, keys_of_runs, runs_of
 from assay.tasks.duplicates.page import page
-from assay.tasks.duplicates.task import find_duplicates
 from assay.tasks.statistics.findings import FindingIndex, findings_from
 
 WORDS = "the of a patient scan lesion heart rate film plot drug dose pain fever lung".split()  # noqa: SIM905
@@ -90,7 +89,7 @@ def test_one_partition_or_several_in_one_round_or_several_say_the_same(make_run,
     digests = set()
     for cuts, at_once in (([], 1 << 22), ([1, 60], 1 << 22), ([30, 31, 32, 90], 256)):
         with make_run():
-            monkeypatch.setattr(task, "KEYS_AT_ONCE", at_once)
+            monkeypatch.setattr(near, "KEYS_AT_ONCE", at_once)
             found, pairs = pairs_in(table(text=written), Duplicates(), cuts)
             digests.add((found.pairs.digest, found.findings.digest))
     assert pairs == {("s00007", "s00090"), ("s00003", "s00100")}
