@@ -19,7 +19,7 @@ from assay.flows.nights.notify import send_news
 from assay.flows.nights.trackers import send_to_mlflow, send_to_openlineage
 from assay.flows.report.all_nights import entries_of
 from assay.infra.errors import AssayError, InputError
-from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.artifacts import RunRecord, by_date
 from assay.infra.storage.store import Store
 from assay.tasks.reporting.report import RunEntry
 
@@ -58,7 +58,7 @@ def prometheus_samples(records: Iterable[RunRecord], entries: Iterable[RunEntry]
     nights = {record.id for record in ended}
     reported = [
         entry
-        for entry in sorted(entries, key=lambda entry: (entry.started, entry.run))
+        for entry in sorted(entries, key=lambda entry: by_date(entry.started, entry.run))
         if entry.run in nights and entry.link
     ]
     for name, record in sorted(last.items()):

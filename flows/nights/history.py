@@ -23,7 +23,7 @@ from assay.flows.report.all_nights import followed_in
 from assay.flows.report.comparison import value_in_words
 from assay.flows.report.records import missed_nights
 from assay.infra.errors import InputError, suggestion
-from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.artifacts import RunRecord, by_date
 from assay.infra.storage.store import Store
 from assay.infra.storage.sweep import close_crashed_runs
 from assay.infra.terminal import columns
@@ -106,8 +106,12 @@ def read_history(store: Store, pipeline: str) -> pa.Table:
         meant = suggestion(pipeline, known)
         raise InputError(f'There is no pipeline "{pipeline}" in the history of {store.url}: {meant}')
     nights = (_read_file(store, name) for name in _files(store, pipeline))
-    whole = pa.concat_tables([HISTORY_SCHEMA.empty_table(), *nights])
-    return whole.take(pa.compute.sort_indices(whole, [("started", "ascending"), ("run", "ascending")]))
+    begun = sorted((night for night in nights if len(night)), key=_night_order)
+    return pa.concat_tables([HISTORY_SCHEMA.empty_table(), *begun])
+
+
+def _night_order(night: pa.Table) -> tuple[bool, str, str]:
+    return by_date(night["started"][0].as_py().isoformat(), night["run"][0].as_py())
 
 
 def _read_file(store: Store, name: str) -> pa.Table:
@@ -203,7 +207,7 @@ def history_in_words(store: Store, pipeline: str, finding: str | None, slices: S
         raise InputError(f"The history of {pipeline} has trials (--set) only: assay history {pipeline} --csv has them.")
     due = missed_nights(store).get(pipeline, [])
     missed = [PastNight(f"{night:%Y-%m-%d %H:%M}", MISSED, []) for night in due]
-    shown = sorted([*nights, *missed], key=lambda night: night.started)[-last:]
+    shown = sorted([*nights, *missed], key=lambda night: by_date(night.started, ""))[-last:]
     series = _followed(shown) if metric is None else _slices(shown, metric, slices)
     if not series:
         raise InputError(_why_no_series(pipeline, metric, slices, nights))

@@ -383,7 +383,7 @@ def _watched(
     after = max(since, oldest, datetime.fromisoformat(known.get("checked") or known["since"]))
     due = _dates(schedule, after, now - grace, _AT_ONCE)
     missed = [night for night in due if not any(began <= night + grace and end >= night for began, end in spans)]
-    seen = max([since, *(end for _, end in spans)])
+    seen = max([since, *(end for began, end in spans if began <= now)])
     return with_missed_nights(known | ({"checked": due[-1].isoformat()} if due else {}), seen, missed)
 
 

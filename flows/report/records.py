@@ -13,7 +13,7 @@ import pyarrow as pa
 from assay.data.catalog import is_masked
 from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
-from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord
+from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord, by_date
 from assay.infra.storage.store import Store
 from assay.tasks.ingest.settings import ORIGINS, share_in_words
 from assay.tasks.reporting.numerals import in_bytes, percent, plural
@@ -103,8 +103,8 @@ def page_of(store: Store, record: RunRecord) -> str:
 def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
     """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
     night that was due and did not come; newest first."""
-    rows: list[tuple[datetime, str, list[object]]] = [
-        (due, "", ["no run", name, MISSED, None, None, no_run_came(due)])
+    rows: list[tuple[tuple[bool, str, str], list[object]]] = [
+        (by_date(due.isoformat(), ""), ["no run", name, MISSED, None, None, no_run_came(due)])
         for name, nights in missed_nights(store).items()
         for due in nights
         if pipeline in (None, name)
@@ -113,8 +113,8 @@ def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
         headline = run.worst or (run.verdicts or run.failures or [""])[0]
         headline = f"{sample_in_words(run)}: {headline}" if run.is_sample else headline
         row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, headline]
-        rows.append((datetime.fromisoformat(run.started), run.id, row))
-    return [row for *_, row in sorted(rows, key=lambda row: row[:2], reverse=True)]
+        rows.append((by_date(run.started, run.id), row))
+    return [row for _, row in sorted(rows, key=lambda row: row[0], reverse=True)]
 
 
 def sample_in_words(run: RunRecord) -> str:

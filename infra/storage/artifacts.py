@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -297,6 +297,16 @@ class RunRecord:
         record = _readers()[2].validate_python(value)
         datetime.fromisoformat(record.started)
         return record
+
+
+def by_date(started: str, name: str) -> tuple[bool, str, str]:
+    """What runs are sorted by, oldest first.
+
+    One dated later than now, by a clock that was wrong then, comes before all others: else it would be the latest until
+    that day. Clocks of two machines may be an hour apart.
+    """
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    return started <= soon.isoformat(), started, name
 
 
 @cache

@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from assay.infra.errors import InputError, RunError
-from assay.infra.storage.artifacts import Artifact, Kind, Manifest, Output, RunRecord
+from assay.infra.storage.artifacts import Artifact, Kind, Manifest, Output, RunRecord, by_date
 from assay.infra.storage.folders import Folder, failures_in_words, json_bytes
 from assay.infra.storage.network import FIRST_RETRY_SECONDS
 
@@ -269,7 +269,7 @@ class Store:
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
         records = [record for name in self._record_names() if (record := self.record(name)) is not None]
-        records.sort(key=lambda record: (record.started, record.id))
+        records.sort(key=lambda record: by_date(record.started, record.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 
 

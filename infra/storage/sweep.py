@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from assay.infra.errors import AssayError
-from assay.infra.storage.artifacts import RunRecord
+from assay.infra.storage.artifacts import RunRecord, by_date
 from assay.infra.storage.log import LOG, log_action
 from assay.infra.storage.store import ANSWERS, INGREDIENTS, MANIFESTS, TURNS, Store
 
@@ -218,7 +218,8 @@ def acceptances(store: Store, pipeline: str) -> list[dict[str, str]]:
     """Which runs of a pipeline were accepted as what later ones are held against, oldest first."""
     names = sorted(store.folder.sizes(f"accepted/{pipeline}"))
     read = (store.folder.read_json(name) for name in names)
-    return [{str(key): str(value) for key, value in noted.items()} for noted in read if noted and "run" in noted]
+    noted = [{str(key): str(value) for key, value in each.items()} for each in read if each and "run" in each]
+    return sorted(noted, key=lambda each: by_date(each.get("at", ""), ""))
 
 
 def _in_use(store: Store, but: str = "") -> set[str]:

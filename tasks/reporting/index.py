@@ -9,6 +9,7 @@ from types import MappingProxyType
 from toolz import unique
 
 from assay.infra.errors import first_named
+from assay.infra.storage.artifacts import by_date
 from assay.tasks.reporting import numerals, svg
 from assay.tasks.reporting.head import Head, head_markup
 from assay.tasks.reporting.layout import anchors, badge, contents, document, safe_link, status_tone
@@ -110,7 +111,7 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
 
     `notes` stand above the runs of a pipeline, each a sentence; the `budget` of false alarms above all.
     """
-    ordered = sorted(entries, key=lambda entry: (entry.started, entry.run))
+    ordered = sorted(entries, key=lambda entry: by_date(entry.started, entry.run))
     names = sorted({entry.pipeline for entry in ordered})
     groups = [(name, [entry for entry in ordered if entry.pipeline == name]) for name in names]
     places = anchors([Part(name, "") for name in names])
