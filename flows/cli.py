@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gc
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -18,7 +17,7 @@ from assay.flows.commands import run as run_commands
 from assay.flows.commands.options import BUG, INTERRUPTED, Answering
 from assay.infra.errors import AssayError
 from assay.infra.masking import mask_complaints
-from assay.infra.terminal import TerminatedError, echo, signals_as_errors
+from assay.infra.terminal import TerminatedError, echo, lose_output, signals_as_errors
 
 
 @click.group(
@@ -102,8 +101,8 @@ def _answered(arguments: Sequence[str], debug: bool) -> int:
 
 
 def _on_broken_pipe() -> int:
-    """Whoever read our output has gone (`assay runs | head`); Python must not complain about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    """Whoever read our output has gone (`assay runs | head`)."""
+    lose_output(sys.stdout)
     return 141
 
 

@@ -189,7 +189,6 @@ def _open_run(
 
 def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     """The audit itself, then everything that is said about it."""
-    began = time.perf_counter()
     log_beginning(run.store, run.record)
     budget = budget_of(project) or NO_BUDGET
     of_sample = [sample_in_words(run.record)] if run.record.is_sample else []
@@ -208,7 +207,7 @@ def perform(run: Run, project: Project, pipeline: Pipeline) -> RunResult:
     note_decided(run.store, run.record)
     code = max((error.exit_code for error in audited.failures), default=int(not all(gate.passed for gate in gates)))
     status = {0: "done", 1: "gate failed", 2: "refused", 3: "broken"}[code]
-    run.record.seconds = round(time.perf_counter() - began, 2)
+    run.record.seconds = round(run.seconds, 2)
     run.record.findings = _write_findings(run, findings)
     from assay.flows.report.run_page import write_report
 

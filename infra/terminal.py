@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from traceback import walk_stack
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -56,10 +56,20 @@ def json_value(value: object) -> object:
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Say it, without what a terminal would obey: every command speaks through here."""
+    """Say it, without what a terminal would obey: every command speaks through here.
+
+    What nobody can hear on standard error changes no exit code, and ends no `assay serve`.
+    """
     import click
 
-    click.echo(printable(text), err=err)
+    with suppress(OSError) if err else nullcontext():
+        click.echo(printable(text), err=err)
+
+
+def lose_output(stream: TextIO) -> None:
+    """From now on nothing of the stream arrives: whoever read it has gone, or its disk is full. Python must not
+    complain about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def columns(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -188,7 +198,10 @@ class PlainProgress(Progress):
 
     def _write(self, line: str) -> None:
         with self._lock:
-            print(printable(self._prefix + line), file=self._stream, flush=True)
+            try:
+                print(printable(self._prefix + line), file=self._stream, flush=True)
+            except OSError:  # a night outlives its log; the record and the report have what matters
+                lose_output(self._stream)
 
 
 class TerminalProgress(Progress):

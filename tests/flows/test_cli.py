@@ -15,6 +15,7 @@ from repository import ROOT
 
 from assay.flows.cli import ALL, answer, assay
 from assay.infra.errors import InputError, RunError
+from assay.infra.storage.store import Store
 
 HEAVY = {
     "numpy",
@@ -313,3 +314,24 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     script = f"{ours} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert (done.stdout.strip(), done.stderr) == ("141", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
+@pytest.mark.parametrize("log", [">/dev/full", "--json 2>/dev/full", "| true"])
+def test_a_night_outlives_its_log(folder: Path, log: str) -> None:
+    ours = f"{sys.executable} -m assay.flows.cli run night --set compute.engine=serial"
+    done = subprocess.run(
+        ["bash", "-c", f"{ours} {log}; exit ${{PIPESTATUS[0]}}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [run.status for run in Store(str(folder / "artifacts")).runs()] == ["done"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a file that is always full")
+def test_an_exit_code_is_the_same_where_nobody_can_hear_why(folder: Path) -> None:
+    ours = f"{sys.executable} -m assay.flows.cli run nigth --config {folder / 'pipelines.yaml'} 2>/dev/full"
+    assert subprocess.run(["bash", "-c", ours], cwd=folder, timeout=120, check=False).returncode == 2

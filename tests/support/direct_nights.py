@@ -39,8 +39,11 @@ def project_in(folder: Path, name: str) -> Project:
     return load_project(file, pipeline=name, overrides=["compute.engine=serial"], store=store)
 
 
-def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard | None = None) -> RunResult:
-    """One night of one pipeline, from its source to its report; what it finds can be true."""
+def perform_night(
+    folder: Path, name: str, *, fresh: bool = False, heard: Heard | None = None, began: float | None = None
+) -> RunResult:
+    """One night of one pipeline, from its source to its report; what it finds can be true. Its command may have begun
+    before."""
     project = project_in(folder, name)
     pipeline, progress = project.pipeline(name), heard or Heard()
     store = Store(project.store).open()
@@ -52,6 +55,7 @@ def perform_night(folder: Path, name: str, *, fresh: bool = False, heard: Heard 
         compute=project.compute,
         fresh=fresh,
         keep_bytes=project.settings.keep_mib << 20,
+        began=began,
     )
     run.record.settings = pipeline.model_dump(mode="json")
     with run:

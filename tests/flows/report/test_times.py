@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from direct_nights import latest, perform_night
 
 from assay.data.schemas import Classes
 from assay.flows.report.records import Step, chains, least_time, most_awaited, seconds_covered, time_rows, times_of
@@ -91,3 +93,13 @@ def test_no_order_of_steps_on_the_slots_is_quicker_than_the_bound() -> None:
         least = max(before + work / 2, *(seconds for seconds, _ in chains(steps).values()), 0)
         assert sum(step.work for step in steps.values()) / 2 <= before + work / 2 <= max(ends.values()) + 1e-9
         assert least <= max(ends.values()) + 1e-9
+
+
+def test_a_night_takes_as_long_as_from_its_command_on_and_no_stage_ends_after_it(tmp_path: Path) -> None:
+    written = "pipelines: {night: {source: {dataset: sample/breast-cancer}, labeling: {functions: breast-cancer}}}"
+    (tmp_path / "pipelines.yaml").write_text(written)
+    night = perform_night(tmp_path, "night", began=time.perf_counter() - 60)  # workers and Prefect's server started
+    store, record = latest(tmp_path, "night")
+    least = least_time(store, record)
+    assert least is not None
+    assert 60 < least.taken <= night.seconds == record.seconds
