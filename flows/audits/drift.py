@@ -82,9 +82,9 @@ def unmeasured(_ground: Ground, made: Drifted, run: Run) -> tuple[Drifted, list[
 
     for subject in made.apart:
         run.notice(f"drift: {subject or 'inputs'}: {NO_BASELINE}.")
-    return made, [
-        Finding("drift.auc", ANSWERS if subject else INPUTS, "", subject, verdict=NO_BASELINE) for subject in made.apart
-    ]
+    apart = [("drift.auc", ANSWERS if subject else INPUTS, subject) for subject in made.apart]
+    apart += [("drift.columns", INPUTS, "") for subject in made.apart if not subject]
+    return made, [Finding(metric, of, "", subject, verdict=NO_BASELINE) for metric, of, subject in apart]
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from assay.data.schemas import Classes, Findings, Predictions, Samples, class_names
+from assay.infra.errors import first_named
 from assay.infra.settings import Settings
 from assay.infra.stages.partitions import collect, columns_in, first_rows
 from assay.infra.stages.stage import say, stage, write_table
@@ -96,7 +97,21 @@ def drift_findings(
     return findings
 
 
-@stage(version=2, title="drift")
+def column_changes(before: pa.Schema, tonight: pa.Schema) -> list[str]:
+    """What became of the columns but for their values: which are gone, new, or of another type (but for numbers of one
+    type that are now of another).
+
+    >>> column_changes(pa.schema({"a": pa.int64(), "b": pa.int64()}), pa.schema({"b": pa.string(), "c": pa.bool_()}))
+    ['a is gone', 'b was int64 and is string', 'c is new']
+    """
+    was, now = ({f.name: f.type for f in schema if f.name not in RESERVED} for schema in (before, tonight))
+    others = {name: f"{name} was {was[name]} and is {now[name]}" for name in was.keys() & now.keys()}
+    kept = [name for name in others if was[name] == now[name] or (is_numeric(was[name]) and is_numeric(now[name]))]
+    said = {name: f"{name} is {'gone' if name in was else 'new'}" for name in was.keys() ^ now.keys()} | others
+    return [said[name] for name in sorted(said.keys() - kept)]
+
+
+@stage(version=3, title="drift")
 def measure_drift(
     before: Artifact[Samples],
     tonight: Artifact[Samples],
@@ -107,13 +122,15 @@ def measure_drift(
 ) -> Artifact[Findings]:
     """Whether the numbers of the samples tell the two nights apart; or, where there are `answers` of `before` and
     `tonight`, whether these do."""
-    samples = {"before": before, "tonight": tonight}
+    samples, columns = {"before": before, "tonight": tonight}, list[Finding]()
     if answers:
         features = class_names(collect(classes, None))
         tables = {night: collect(answers[night], None) for night in samples}
         guessed = any(table["probabilities"].null_count for table in tables.values())
     else:
         schemas = [first_rows(of_night, 1).schema for of_night in samples.values()]
+        others = column_changes(*schemas)
+        columns.append(Finding("drift.columns", INPUTS, value=len(others), verdict=first_named(others, 12)))
         numeric = [{field.name for field in schema if is_numeric(field.type)} for schema in schemas]
         features = sorted(set.intersection(*numeric) - {*RESERVED, GROUP})
         tables = {night: collect(of_night, ["id", *features]) for night, of_night in samples.items()}
@@ -132,6 +149,7 @@ def measure_drift(
         else:
             rows.append(probabilities_of(kept, len(features)))
     findings = drift_findings(rows[0], rows[1], groups, ANSWERS if answers else INPUTS, features, subject)
-    for area in findings[:1]:
-        say(f"{subject or INPUTS} · told apart with an area of {area.value:.3f} [{area.low:.3f}, {area.high:.3f}]")
-    return write_table(findings_table(findings), into=Findings)
+    said = [f"told apart with an area of {area.value:.3f} [{area.low:.3f}, {area.high:.3f}]" for area in findings[:1]]
+    said += [f"other columns: {each.verdict}" for each in columns if each.value]
+    say(" · ".join([subject or INPUTS, *said]))
+    return write_table(findings_table([*findings, *columns]), into=Findings)

@@ -16,7 +16,8 @@ _NOTE = (
 
 def page(findings: FindingIndex, baseline: str) -> Part:
     """The part about drift, from the findings `drift.*`."""
-    lines, blocks = list[str](), list[Block]()
+    others = [each for each in findings.select("drift.columns") if each.value]
+    lines, blocks = [f"Columns differ from those of run {baseline}: {each.verdict}." for each in others], list[Block]()
     for area in findings.select("drift.auc"):
         whose = f"answers of {area.subject}" if area.subject else "inputs"
         if area.value is None:

@@ -75,3 +75,24 @@ def test_several_labels_are_refused_at_the_door(tmp_path: Path) -> None:
     (tmp_path / "pipelines.yaml").write_text(f"pipelines:\n  night:\n    {lines}\n")
     with pytest.raises(InputError, match="drift — compares answers of one class a sample"):
         load_project(tmp_path / "pipelines.yaml")
+
+
+def test_columns_that_are_gone_new_or_of_another_type_are_counted_and_named(tmp_path: Path) -> None:
+    gate = "{finding: drift.columns, of: inputs, at_most: 0}"
+    (tmp_path / "pipelines.yaml").write_text(NIGHT.split("    gates")[0] + f"    gates: [{gate}]\n")
+    forms = ["cell,size,age,old,kind", "cell,size,age,old,kind", "cell,size,age,new,kind"]
+    ended = list[str]()
+    for night, heading in enumerate(forms):
+        rng = np.random.default_rng(night)
+        kind, size = rng.integers(0, 2, 200), rng.normal(size=200)
+        unit = " years" if night == 2 else ""
+        rows = [f"{night}-{at},{size[at]:.3f},{at % 7}{unit},{at % 3},{'xy'[kind[at]]}" for at in range(200)]
+        (tmp_path / "cells.csv").write_text("\n".join([heading, *rows]) + "\n")
+        ended.append(perform_night(tmp_path, "night").status)
+    assert ended == ["done", "done", "gate failed"]
+    store, record = latest(tmp_path, "night")
+    (found,) = [each for each in findings_of(store, record) if each.metric == "drift.columns"]
+    said = "age was int64 and is string, new is new, old is gone"
+    assert (found.value, found.verdict) == (3, said)
+    text = unescape(store.folder.read(f"reports/{record.id}/index.html").decode())
+    assert f"Columns differ from those of run {store.runs()[1].id}: {said}." in text
