@@ -254,7 +254,13 @@ class Store:
         return self._read(f"runs/{run_id}.json", RunRecord.from_json)
 
     def require_records(self) -> None:
-        """Raises where a file among the records of runs cannot be read: what its run used is not known then."""
+        """Raises where a file among the records of runs cannot be read, or their folder is gone: what runs used is not
+        known then."""
+        if not self.folder.exists("runs") and self.folder.sizes("stages"):
+            raise InputError(
+                f"{self.url} has results and no folder runs/, so nobody knows which of them are used: bring that "
+                "folder back from a backup, or delete the store; nothing was removed."
+            )
         for name in self._record_names():
             if self.record(name) is None:
                 raise InputError(

@@ -66,6 +66,16 @@ def test_records_that_cannot_be_listed_are_not_taken_for_none(make_run, monkeypa
         assert run.record.stages[0].cached
 
 
+def test_where_the_folder_of_records_is_gone_nothing_is_removed(make_run):
+    finished(make_run, "old")
+    store = make_run().store
+    store.folder.remove("runs")
+    before = store.folder.sizes("stages")
+    with pytest.raises(InputError, match=r"no folder runs/.*nothing was removed"):
+        clean(store, keep=0)
+    assert store.folder.sizes("stages") == before != {}
+
+
 def test_what_gates_are_still_held_against_stays_however_many_nights_and_trials_came_since(make_run):
     passed, trial, *untold = (finished(make_run, text) for text in ("passed", "trial", "untold", "again"))
     store, gate = make_run().store, {"finding": "a.b", "against": "last-passed", "drop_at_most": 0.02}
