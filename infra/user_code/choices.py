@@ -177,10 +177,15 @@ def plugin_title(origin: Origin) -> str:
     return f'The plug-in "{origin.name}"{by}'
 
 
+def origin_of(settings: object, word: str) -> Origin | None:
+    """Where the plug-in of that word comes from, as these settings know; None of what comes with Assay."""
+    return settings.plugin_origins.get(word) if isinstance(settings, FromPlugins) else None
+
+
 def plugin_faults(settings: object, word: str, masked: bool = False) -> AbstractContextManager[None]:
     """Within the block, what the plug-in of that word raises is told with its name and line; `masked` without its
     words, which may quote the data."""
-    origin = settings.plugin_origins.get(word) if isinstance(settings, FromPlugins) else None
+    origin = origin_of(settings, word)
     if origin is None:
         return nullcontext()
     title, code = plugin_title(origin), origin.reference
@@ -356,9 +361,7 @@ class Choices(Generic[C]):
 
     def named(self, word: str, settings: Settings | None = None) -> C:
         """The choice of that word; `settings` that name it know of plug-ins."""
-        origin = self.origins.get(word)
-        if origin is None and isinstance(settings, FromPlugins):
-            origin = settings.plugin_origins.get(word)
+        origin = self.origins.get(word) or origin_of(settings, word)
         if origin is not None:
             return self._checked(origin)
         for choice in self.all:

@@ -53,7 +53,7 @@ def layout_of(source: SourceFiles, given: pa.Table | None = None) -> Layout:
         types = pa.schema([(field.name, plain_type(field.type)) for field in given.schema])
         return _assign(settings, types, source.label, {}, given.schema.metadata or {})
     reader = READERS.named(source.files[0].format, settings)
-    with parsing(source.label, reader.word):
+    with parsing(source.label, reader.word, settings):
         types, heads = reader.columns(source.files, settings)
     return _assign(settings, types, source.files[0].name, heads, {})
 
@@ -305,7 +305,7 @@ def most_rows(layout: Layout) -> int:
 def index_file(file: SourceFile, layout: Layout) -> FileIndex:
     """The index of a file; text files are read once for it, of Parquet files only the footer."""
     reader = READERS.named(file.format, layout.source)
-    with parsing(file.name, reader.word):
+    with parsing(file.name, reader.word, layout.source):
         return reader.index(file, layout)
 
 
@@ -374,7 +374,7 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
     needed = tuple(layout.types.names) if wanted is None else wanted
     if span.format != GIVEN:
         reader = READERS.named(span.format, layout.source)
-        with parsing(span.name, reader.word):
+        with parsing(span.name, reader.word, layout.source):
             return reader.read(span, reading, needed)
     assert reading.table is not None
     table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from assay.infra.errors import AssayError, InputError, SettingError, first_named, nearest, reason_of
 from assay.infra.storage.network import is_transient
-from assay.infra.user_code.choices import Named
+from assay.infra.user_code.choices import Named, origin_of, plugin_title
 from assay.tasks.ingest.image_pixels import Form, UnfitError
 from assay.tasks.ingest.record_scanner import TextIndex
 from assay.tasks.ingest.rows import TYPES, Rows, cast_text, infer_type, plain_type
@@ -241,9 +241,9 @@ class ReaderChoice(Named):
 
 
 @contextmanager
-def parsing(name: str, word: str) -> Iterator[None]:
+def parsing(name: str, word: str, settings: Source | None = None) -> Iterator[None]:
     """Within the block, whatever a parser raises is the fault of the file: each library has errors of its own for what
-    is damaged, or made to break it."""
+    is damaged, or made to break it. Of a plug-in's parser nobody knows: both are named."""
     try:
         yield
     except (AssayError, UnfitError):
@@ -251,6 +251,9 @@ def parsing(name: str, word: str) -> Iterator[None]:
     except Exception as fault:
         if is_transient(fault):
             raise
+        if settings is not None and (origin := origin_of(settings, word)) is not None:
+            raised = origin.reference.raised(fault, bool(settings.masked))
+            raise InputError(f"{plugin_title(origin)} raised {raised} while it read {name}.") from fault
         reason = f"{type(fault).__name__}: {reason_of(fault)[:200]}"
         raise InputError(f"{name} cannot be read as {word} ({reason}); write or copy it again.") from fault
 

@@ -82,6 +82,21 @@ def test_one_that_gives_other_rows_than_asked_for_is_refused(tmp_path, source, m
         ingest(resolved, resolved.settings)
 
 
+@pytest.mark.parametrize(
+    ("was", "broken", "of"),
+    [
+        ("return pa.schema(", "raise KeyError(url[:0])\n    return pa.schema(", "one.dat and 1 more"),
+        ("int(line[4:8])", "line.dose", "one.dat"),
+    ],
+)
+def test_one_that_raises_is_named_with_its_line_and_the_file_is_not_blamed(tmp_path, source, make_run, was, broken, of):
+    (tmp_path / "mine.py").write_text(FIXED.replace(was, broken))
+    resolved = resolve(own(tmp_path), tmp_path)
+    said = rf'^The plug-in "mine.py:FIXED" raised (KeyError|AttributeError).*\(line \d+\) while it read .*{of}'
+    with make_run(store=str(tmp_path / "store")), pytest.raises(InputError, match=said):
+        ingest(resolved, resolved.settings)
+
+
 def test_what_reads_files_is_a_reader_and_the_other_way_round():
     with pytest.raises(ValidationError, match="files and reader go together"):
         Source(files=("a.dat",))
