@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -27,10 +27,21 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import WORDS, PeoplesAnswers
 from assay.infra.errors import InputError
-from assay.tasks.ingest.reader_choice import parsing, table_reader
+from assay.tasks.ingest.reader_choice import (
+    ROW_BYTES,
+    Columns,
+    FileIndex,
+    Layout,
+    ReaderChoice,
+    Reading,
+    Span,
+    parsing,
+    typed_rows,
+)
 from assay.tasks.ingest.record_scanner import require_columns
-from assay.tasks.ingest.settings import PeoplesGold
-from assay.tasks.ingest.source_files import Address, files_at, hash_of_file, opened, short_names
+from assay.tasks.ingest.rows import Rows, plain_type
+from assay.tasks.ingest.settings import PeoplesGold, Source
+from assay.tasks.ingest.source_files import Address, SourceFile, files_at, hash_of_file, opened, short_names
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.classification_findings import About
@@ -262,12 +273,25 @@ def _field_of_spans(tasks: Sequence[Task], names: Sequence[str]) -> str:
     return hits.most_common(1)[0][0]
 
 
-LABEL_STUDIO = table_reader(
-    "label_studio",
-    types=lambda url: _table(tasks_in(url)).schema,
-    rows=lambda url: len(tasks_in(url)),
-    read=lambda url, start, stop: _table(tasks_in(url)).slice(start, stop - start),
-)
+def _columns(files: Sequence[SourceFile], _: Source) -> Columns:
+    """Those of all exports together: whoever answered in one of them has a column."""
+    schema = _table([task for file in files for task in tasks_in(file.url)]).schema
+    return pa.schema([(field.name, plain_type(field.type)) for field in schema]), {}
+
+
+def _index(file: SourceFile, _: Layout) -> FileIndex:
+    rows = len(tasks_in(file.url))
+    return FileIndex(file.name, file.format, rows, rows * ROW_BYTES)
+
+
+def _read(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:
+    exports = {name: tasks_in(url) for name, url in reading.urls.items()}
+    before = sum(len(exports[name]) for name in takewhile(lambda name: name != span.name, exports))
+    table = _table(list(chain.from_iterable(exports.values())))
+    return typed_rows(span, table.slice(before + span.start, span.stop - span.start), reading, needed)
+
+
+LABEL_STUDIO = ReaderChoice("label_studio", _columns, _index, _read)
 
 
 NEW, CONFIRMED, OVERRULED = "new", "confirmed", "overruled"

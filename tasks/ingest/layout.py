@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 
 from assay.data.images import COLUMNS
@@ -30,6 +29,7 @@ from assay.tasks.ingest.reader_choice import (
     Reading,
     Span,
     parsing,
+    typed_rows,
     unknown_column,
 )
 from assay.tasks.ingest.readers import READERS
@@ -377,11 +377,9 @@ def read_span(span: Span, reading: Reading, wanted: tuple[str, ...] | None = Non
         with parsing(span.name, reader.word, layout.source):
             return reader.read(span, reading, needed)
     assert reading.table is not None
-    table = reading.table.slice(span.start, span.stop - span.start).select(list(needed))
-    schema = pa.schema([layout.types.field(name) for name in needed])
-    files = tuple(reading.table["path"].slice(span.start, len(table)).to_pylist()) if reading.folder else None
-    table = table.cast(schema).combine_chunks()
-    return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1), files=files)
+    table = reading.table.slice(span.start, span.stop - span.start)
+    files = tuple(table["path"].to_pylist()) if reading.folder else None
+    return replace(typed_rows(span, table, reading, needed), files=files)
 
 
 FORMATS = frozenset({"parquet", "csv", "jsonl", "iob"})

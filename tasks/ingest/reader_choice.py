@@ -282,6 +282,13 @@ def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[s
             raise InputError(f"{file.name} has {what} {files[0].name} {has}; the files of a source share one header.")
 
 
+def typed_rows(span: Span, table: pa.Table, reading: Reading, needed: Sequence[str]) -> Rows:
+    """The rows of a span, with the columns that are needed in the types that they enter in."""
+    schema = pa.schema([reading.layout.types.field(name) for name in needed])
+    table = table.select(list(needed)).cast(schema).combine_chunks()
+    return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1))
+
+
 ROW_BYTES = 1024
 """So many bytes a row is taken to have where pieces are planned and only the number of rows is known."""
 
@@ -314,8 +321,6 @@ def table_reader(
                 f"The reader {word} gave {table.num_rows} rows of {span.name}, and was asked for rows {span.start} to "
                 f"{span.stop}."
             )
-        schema = pa.schema([reading.layout.types.field(name) for name in needed])
-        table = table.select(list(needed)).cast(schema).combine_chunks()
-        return Rows(span.name, table, np.arange(span.start + 1, span.stop + 1))
+        return typed_rows(span, table, reading, needed)
 
     return ReaderChoice(word, columns, index, read_rows)

@@ -65,6 +65,23 @@ def test_the_class_is_what_most_people_chose(read: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
+def test_exports_of_other_people_come_in_together(make_run: Any, tmp_path: Path, partitions: int) -> None:
+    export(tmp_path / "a.json", [({"text": f"a{at}"}, [chose(1, "ham"), chose(2, "spam")]) for at in range(5)])
+    alone = [({"text": f"b{at}", "from": "mail"}, [chose(3, ("ham", "spam")[at % 2])]) for at in range(6)]
+    export(tmp_path / "b.json", alone)
+    tasks = json.loads((tmp_path / "b.json").read_text())
+    (tmp_path / "b.json").write_text(json.dumps([task | {"id": task["id"] + 100} for task in tasks]))
+    with make_run(store=str(tmp_path / "store"), partitions=partitions):
+        resolved = resolve(Source(label_studio=("a.json", "b.json"), label="verdict"), tmp_path)
+        samples = collect(ingest(resolved, resolved.settings).samples, None)
+    assert samples["gold"].to_pylist() == [None] * 5 + [0, 1, 0, 1, 0, 1]
+    assert samples["text"].to_pylist() == [f"a{at}" for at in range(5)] + [f"b{at}" for at in range(6)]
+    assert samples["verdict_by_1"].to_pylist() == ["ham"] * 5 + [None] * 6
+    assert samples["verdict_by_3"].to_pylist() == [None] * 5 + ["ham", "spam"] * 3
+    assert samples["from"].to_pylist() == [None] * 5 + ["mail"] * 6
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
 def test_tasks_come_in_through_the_stage_in_any_cut(make_run: Any, tmp_path: Path, partitions: int) -> None:
     export(tmp_path / "a.json", [({"text": f"t{at}"}, [chose(1, ("ham", "spam")[at % 2])]) for at in range(30)])
     with make_run(store=str(tmp_path / f"store{partitions}"), partitions=partitions):
