@@ -127,6 +127,9 @@ def _unlabelled(subject: dict[str, Value], source: dict[str, Value], where: Wher
         return
     if subject.get("model") == "logistic" and subject.get("train_on") in (None, "gold"):
         yield Clash((*where, "model"), "learns from gold labels: give source.label, or train_on: weak")
+    elif subject.get("predicts") is None and source.get("score") is not None:
+        why = f"gives classes, and source.score numbers: say predicts: {source['score']}, of a function or a column"
+        yield from (Clash((*where, name), why) for name in ("model", "predictions") if subject.get(name) is not None)
     if subject.get("network") is None:
         return
     if subject.get("train") is not None and subject.get("train_on") != "weak":

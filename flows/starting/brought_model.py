@@ -20,6 +20,10 @@ from assay.tasks.subjects.addresses.table import address_of, is_only_asked, refu
 SETTINGS: dict[Kind, KindName] = {"table": "model", "texts": "classifier", "images": "network"}
 """The setting that names a model, by what the data are."""
 _LOOKS_AT = {"model": "columns", "classifier": "texts", "network": "images"}
+_GIVE = {
+    "network": "a folder of images, in folders of their classes; of a table of their paths write the pipeline by hand, "
+    "with `image: COLUMN` under source (docs/images.md)"
+}
 _HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForImageClassification": "network"}
 
 
@@ -64,7 +68,8 @@ class Brought:
         setting = SETTINGS[roles.kind]
         if setting not in self.looks_at:
             wanted = " or ".join(_LOOKS_AT[name] for name in self.looks_at)
-            raise InputError(f"{self.written} looks at {wanted}, and the data are {_LOOKS_AT[setting]}: give others.")
+            give = _GIVE.get(self.looks_at[0], "others")
+            raise InputError(f"{self.written} looks at {wanted}, and the data are {_LOOKS_AT[setting]}: give {give}.")
         if self.classes and len(self.classes) != classes:
             raise InputError(
                 f"{self.written} tells {len(self.classes)} classes apart ({', '.join(self.classes[:8])}), and the data "
@@ -81,10 +86,15 @@ class Brought:
         every = tuple(name for name in (*roles.numbers, *roles.give_away))
         fits = [names for names in (roles.numbers, every) if self.columns in (None, len(names))]
         if not fits:
+            few = int(self.columns or 0) > len(every)
             raise InputError(
-                f"{self.written} reads {plural(int(self.columns or 0), 'column')}, and {len(roles.numbers)} of the "
-                f"data hold numbers ({', '.join(roles.numbers[:8])}): name those that it reads, in their order, with "
-                "--features."
+                f"{self.written} reads {plural(int(self.columns or 0), 'column')}, and {len(every)} of the data hold "
+                f"numbers ({', '.join(every[:8])}): "
+                + (
+                    "give data with all of them."
+                    if few
+                    else "name those that it reads, in their order, with --features."
+                )
             )
         return fits[0] if self.settings or ":" not in self.written or "://" in self.written else ()
 
@@ -111,10 +121,17 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
         return _of_hugging_face(written, revision)
     if address.word == "onnx":
         return _of_onnx(written, features)
+    if address.word == "skops":
+        from assay.tasks.subjects.addresses.model_files import columns_fitted_on
+
+        fitted = columns_fitted_on(written, Path.cwd())
+        named = fitted if isinstance(fitted, tuple) else ()
+        columns = fitted if isinstance(fitted, int) else None
+        return Brought(written, address.looks_at, "a fitted classifier", columns=columns, features=features or named)
     if address.word in ("timm", "torchvision"):
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
-    what = {"endpoint": "a service", "mlflow": "a model of MLflow", "skops": "a fitted classifier"}[address.word]
+    what = {"endpoint": "a service", "mlflow": "a model of MLflow"}[address.word]
     return Brought(written, address.looks_at, what, features=features)
 
 

@@ -269,7 +269,13 @@ def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[
     expected = f"one row per sample with the probability of each of the {len(classes)} classes ({', '.join(classes)})"
     values = as_numbers(in_the_order_of(classes, output, who), who, expected)
     if values.shape != (len(ids), len(classes)):
-        raise InputError(f"{who} returned the shape {list(values.shape)} for {len(ids)} samples, expected {expected}.")
+        of_one = (
+            " A model that says how probable one class is gives the others beside it; one that predicts a number is a "
+            "function of yours with `predicts` (docs/regression.md)."
+        )
+        more = of_one if values.shape in ((len(ids),), (len(ids), 1)) else ""
+        shape = f"the shape {list(values.shape)} for {len(ids)} samples"
+        raise InputError(f"{who} returned {shape}, expected {expected}.{more}")
     right = (values >= -ROUNDING).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)  # no NaN is
     if not right.all():
         first = int(right.argmin())

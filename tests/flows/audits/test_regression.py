@@ -130,6 +130,14 @@ def load_and_check(file: Path) -> None:
     check_inputs(project, project.pipeline("night"))
 
 
+def test_where_only_numbers_are_known_a_subject_says_which_it_predicts(tmp_path: Path) -> None:
+    houses(tmp_path, NIGHT % (", score: price", "", ""))
+    file = tmp_path / "pipelines.yaml"
+    file.write_text(file.read_text().replace(", predicts: price", ""))
+    with pytest.raises(InputError, match=r"gives classes, and source.score numbers: say predicts: price"):
+        load_and_check(file)
+
+
 @pytest.mark.parametrize(
     ("subject", "why"),
     [

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import torch
 from direct_nights import perform_night
-from model_files import onnx_of_columns, skops_of
+from model_files import onnx_of_columns, onnx_of_images, skops_of
 from PIL import Image
 from safetensors.torch import save_file
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +23,7 @@ from small_architectures import IMAGE_CLASSES, IMAGES, TEXT_CLASSES, TEXTS, WORD
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
+from assay.flows.running import check_inputs
 from assay.flows.starting.brought_model import Brought, within
 from assay.flows.starting.column_roles import Answers, Question
 from assay.flows.starting.first_audit import Model, Wanted, proposal_for, write_pipeline
@@ -148,6 +149,17 @@ def test_of_a_model_of_the_hub_the_commit_of_now_is_written_down(films: Path, mo
     assert audited(found) is not None
 
 
+def test_a_skops_file_says_which_columns_it_reads(visits: pd.DataFrame) -> None:
+    columns = visits[["pain", "heat"]]
+    skops_of(Path("m.skops"), LogisticRegression().fit(columns, visits["state"]))
+    (subject,) = value(proposed("m.skops", "visits.csv", label="state"), "subjects")
+    assert subject["features"] == ["pain", "heat"]
+    skops_of(Path("m.skops"), LogisticRegression().fit(columns.rename(columns={"heat": "warmth"}), visits["state"]))
+    write_pipeline(proposed("m.skops", "visits.csv", label="state"), Path())
+    with pytest.raises(InputError, match="have no column 'warmth'"):
+        check_inputs(project := load_project("pipelines.yaml"), project.pipeline("night"))
+
+
 def test_what_is_written_is_a_file_of_its_own_where_one_is_there(films: Path) -> None:
     save_of_texts("bert", films / "bert")
     found = proposed("bert", "films.csv")
@@ -167,7 +179,8 @@ def test_what_is_written_is_a_file_of_its_own_where_one_is_there(films: Path) ->
         ("./tagger", "marks words: its tagged sentences are named by hand"),
         ("./number", "gives a number or several labels at once"),
         ("./empty", "is no Hugging Face model: it has no config.json"),
-        ("m.onnx", "m.onnx reads 2 columns, and 0 of the data hold numbers"),
+        ("m.onnx", "m.onnx reads 2 columns, and 0 of the data hold numbers (): give data with all of them"),
+        ("i.onnx", "i.onnx looks at images, and the data are texts: give a folder of images"),
         ("./three", "./three tells 3 classes apart (a, b, c), and the data name 2"),
     ],
 )
@@ -175,6 +188,7 @@ def test_what_cannot_be_audited_is_one_sentence(
     films: Path, capsys: pytest.CaptureFixture[str], model: str, says: str
 ) -> None:
     onnx_of_columns(Path("m.onnx"))
+    onnx_of_images(Path("i.onnx"))
     Path("empty").mkdir()
     configs = {
         "masked": ("BertForMaskedLM", {}),
