@@ -125,9 +125,9 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
         from assay.tasks.subjects.addresses.model_files import columns_fitted_on
 
         fitted = columns_fitted_on(written, Path.cwd())
-        named = fitted if isinstance(fitted, tuple) else ()
+        read = features or (fitted if isinstance(fitted, tuple) else ())
         columns = fitted if isinstance(fitted, int) else None
-        return Brought(written, address.looks_at, "a fitted classifier", columns=columns, features=features or named)
+        return Brought(written, address.looks_at, "a fitted classifier", columns=columns, features=read)
     if address.word in ("timm", "torchvision"):
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
