@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -225,19 +225,24 @@ class Endpoint:
 
     def _ask_all(self, missing: Sequence[tuple[str, Item]]) -> Iterator[dict[str, Reading]]:
         """What it answers about samples, several requests under way; what can be used is kept as it comes, and what
-        cannot is asked about again next time."""
+        cannot is asked about again next time. Where one request fails, those under way are waited for."""
         asking, waiting = self.given.asking, dict[str, Reading]()
         size = 1 if asking.in_words else asking.batch
         batches = [missing[start : start + size] for start in range(0, len(missing), size)]
         pool = ThreadPoolExecutor(asking.at_once)
+        begun = [pool.submit(self._ask, batch) for batch in batches] if asking.at_once > 1 else []
         try:
-            begun = [pool.submit(self._ask, batch) for batch in batches] if asking.at_once > 1 else []
             for readings in (done.result() for done in as_completed(begun)) if begun else map(self._ask, batches):
                 yield readings
-                waiting |= {name: row for name, row in readings.items() if self._can_be_used(row)}
+                waiting |= self._usable(readings)
                 if len(waiting) >= _KEPT_AT_ONCE or not asking.in_words:
                     self._kept.keep(waiting | self._versions)
                     waiting = {}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            for done in begun:
+                waiting |= {} if done.cancelled() or done.exception() else self._usable(done.result())
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
             self._kept.keep(waiting and waiting | self._versions)
@@ -325,6 +330,9 @@ class Endpoint:
                 f"{self._client.who} answers otherwise than it did in the run that broke off and that this one "
                 "goes on with: run again with --fresh."
             )
+
+    def _usable(self, readings: Mapping[str, Reading]) -> dict[str, Reading]:
+        return {name: row for name, row in readings.items() if self._can_be_used(row)}
 
     def _can_be_used(self, row: Reading) -> bool:
         if isinstance(row, dict):  # where nothing is answered, a refusal may be the fault of the settings

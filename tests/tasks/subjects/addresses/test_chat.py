@@ -218,6 +218,20 @@ def test_a_budget_in_tokens_ends_in_order_and_what_was_answered_is_kept(
         ask(chat(server.at("uncounted"), prompt, price=price))
 
 
+def test_answers_under_way_when_the_budget_ends_are_kept_as_well(
+    server: ChatServer, prompt: Path, make_run: Any
+) -> None:
+    server.serves(seconds=0.05)
+    price = {"input": 10, "output": 0}
+    with make_run(), pytest.raises(InputError, match=r"has cost 0\.01 in this run"):
+        ask(chat(server.at(), prompt, price=price, cost=0.01, at_once=8))
+    paid = len(server.asked())
+    assert paid > 10
+    with make_run():
+        assert answered_classes(ask(chat(server.at(), prompt, batch=1))).tolist() == SPAM.tolist()
+    assert len(server.asked()) <= 40 + 1  # the one that is held against what it said before
+
+
 def test_tokens_have_a_price() -> None:
     asking = Asking(form="chat", **ASKING | {"price": {"input": 0.15, "output": 0.6}})
     assert asking.spent(Counter(tokens_in=2_000_000, tokens_out=500_000)) == pytest.approx(0.6)
