@@ -267,6 +267,11 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
     if not len(starts):
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
     nothing = f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first)."
+    if data.lstrip().startswith(b"["):
+        nothing = (
+            f"{file.name} is a list, and is read a line an object: write one object a line, as pandas does with "
+            "to_json(…, orient='records', lines=True). An export of Label Studio is `label_studio: FILE`."
+        )
     data = b"".join(record for record in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(record))
     if not data:
         raise InputError(nothing)
@@ -300,12 +305,16 @@ def _line_schemas(data: bytes, starts: NDArray[np.int64]) -> Iterator[pa.Schema]
 
 
 def _mixed_field(line: bytes) -> str | None:
-    """The first field of an object that no column can hold: a list of values of several types.
+    """The first field of an object that no column can hold: a list of values of several types; None of half an object.
 
-    >>> _mixed_field(b'{"id": 1, "seen": {"at": [1, "two"]}}')
-    'seen'
+    >>> _mixed_field(b'{"id": 1, "seen": {"at": [1, "two"]}}'), _mixed_field(b'{"id": 1,')
+    ('seen', None)
     """
-    alone = ((name, json.dumps({name: value}).encode()) for name, value in json.loads(line).items())
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        return None
+    alone = ((name, json.dumps({name: value}).encode()) for name, value in fields.items())
     return next((name for name, field in alone if not list(_line_schemas(field, np.array([0])))), None)
 
 

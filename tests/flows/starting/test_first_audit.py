@@ -224,6 +224,7 @@ def test_what_cannot_be_known_is_asked(
         (["--data", "one.csv"], "(none has 2 to 20 values that repeat) cannot be known"),
         (["--data", "one.csv", "--label", "x"], "x has 1 different values in 60 rows, and classes are 2 to 127"),
         (["--data", "blank.csv", "--label", "x"], "blank.csv has no rows below its header."),
+        (["--data", "list.json"], "list.json is a list, and is read a line an object: write one object a line"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_writes_nothing(
@@ -238,6 +239,7 @@ def test_what_cannot_be_is_one_sentence_and_writes_nothing(
     (tmp_path / "comma.csv").write_text("name;day;x;label\n" + "".join(days))
     (tmp_path / "one.csv").write_text("x\n" + "5\n" * 60)
     (tmp_path / "blank.csv").write_text("name,x\n\n\n")
+    (tmp_path / "list.json").write_text('[\n  {"name": "a",\n   "x": 1}\n]\n')
     (tmp_path / "ragged.csv").write_text(file.read_text() + "1,2\n" * 60)
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.iterdir())
@@ -246,3 +248,12 @@ def test_what_cannot_be_is_one_sentence_and_writes_nothing(
     assert says in complaint
     assert "\n" not in complaint
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_lines_of_objects_may_be_called_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+
+    pd.read_csv(patients(tmp_path)).to_json(tmp_path / "patients.json", orient="records", lines=True)
+    monkeypatch.chdir(tmp_path)
+    assert answer(["init", "--yes", "--data", "patients.json", "--label", "diagnosis"]) == 0
+    assert load_project(tmp_path / "pipelines.yaml").pipelines["patients"].source.jsonl == ("patients.json",)
