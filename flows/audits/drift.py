@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,27 +25,31 @@ NAME = "drift"
 
 @dataclass(frozen=True)
 class Drifted:
-    """The findings, the run that tonight is held against, and the subjects ("" for inputs) that could not be."""
+    """The findings, the run that tonight is held against, and why which subjects ("" for inputs) could not be."""
 
     findings: Sequence[Artifact[Findings]]
     baseline: str
-    apart: Sequence[str]
+    apart: Mapping[str, str]
 
 
 def run(ground: Ground, settings: Drift) -> Drifted:
     """Hold inputs and answers against those of the run that was accepted, else of the last that passed."""
     from assay.infra.stages.runs import current_run
     from assay.tasks.drift.compare import measure_drift
+    from assay.tasks.statistics.gates import NO_BASELINE
 
     baseline = baseline_of(current_run())
     kept = [] if baseline is None else map(Outcomes.from_json, baseline.outcomes)
     earlier = {each.subject: each.tables for each in kept if each.audit == NAME}
     findings: list[Artifact[Findings]] = []
-    apart = list[str]()
+    apart = dict[str, str]()
     for tonight in outcomes(ground, None):
         now, was = tonight.tables, earlier.get(tonight.subject)
-        if was is None or (tonight.subject and was["classes"].digest != now["classes"].digest):
-            apart.append(tonight.subject)
+        if baseline is None or was is None:
+            apart[tonight.subject] = NO_BASELINE
+            continue
+        if tonight.subject and was["classes"].digest != now["classes"].digest:
+            apart[tonight.subject] = f"the classes are others than in run {baseline.id}"
             continue
         answers = {"before": was["predictions"], "tonight": now["predictions"]} if tonight.subject else {}
         findings.append(
@@ -78,13 +82,13 @@ def outcomes(ground: Ground, _made: object) -> Iterator[Outcomes]:
 def unmeasured(_ground: Ground, made: Drifted, run: Run) -> tuple[Drifted, list[Finding]]:
     """The findings that have no value since no earlier run has anything to be held against, which is said."""
     from assay.tasks.statistics.findings import Finding
-    from assay.tasks.statistics.gates import NO_BASELINE
 
-    for subject in made.apart:
-        run.notice(f"drift: {subject or 'inputs'}: {NO_BASELINE}.")
-    apart = [("drift.auc", ANSWERS if subject else INPUTS, subject) for subject in made.apart]
-    apart += [("drift.columns", INPUTS, "") for subject in made.apart if not subject]
-    return made, [Finding(metric, of, "", subject, verdict=NO_BASELINE) for metric, of, subject in apart]
+    findings = list[Finding]()
+    for subject, why in made.apart.items():
+        run.notice(f"drift: {subject or 'inputs'}: {why}.")
+        findings.append(Finding("drift.auc", ANSWERS if subject else INPUTS, "", subject, verdict=why))
+        findings += [] if subject else [Finding("drift.columns", INPUTS, verdict=why)]
+    return made, findings
 
 
 def clashes(pipeline: Written) -> Iterator[Clash]:

@@ -96,3 +96,19 @@ def test_columns_that_are_gone_new_or_of_another_type_are_counted_and_named(tmp_
     assert (found.value, found.verdict) == (3, said)
     text = unescape(store.folder.read(f"reports/{record.id}/index.html").decode())
     assert f"Columns differ from those of run {store.runs()[1].id}: {said}." in text
+
+
+def test_a_new_class_is_told_and_a_gate_on_answers_fails(tmp_path: Path) -> None:
+    gate = "{finding: drift.auc, of: answers, at_most: 0.9}"
+    (tmp_path / "pipelines.yaml").write_text(NIGHT.split("    gates")[0] + f"    gates: [{gate}]\n")
+    ended = list[str]()
+    for night, classes in enumerate(("xy", "xyz")):
+        rng = np.random.default_rng(night)
+        rows = [f"{night}-{at},{rng.normal():.3f},{classes[at % len(classes)]}" for at in range(120)]
+        (tmp_path / "cells.csv").write_text("\n".join(["cell,size,kind", *rows]) + "\n")
+        ended.append(perform_night(tmp_path, "night").status)
+    store, record = latest(tmp_path, "night")
+    why = f"the classes are others than in run {store.runs()[0].id}"
+    assert ended == ["done", "gate failed"]
+    assert f"drift: ours: {why}." in record.notices
+    assert any(look["sentence"].endswith(f"was not measured: {why}.") for look in record.gates)
