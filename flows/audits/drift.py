@@ -59,13 +59,15 @@ def run(ground: Ground, settings: Drift) -> Drifted:
 
 
 def baseline_of(run: Run) -> RunRecord | None:
-    """The run of this pipeline, over the same share of samples, that was accepted last, else that passed last."""
+    """The run of this pipeline, over the same share of samples, that was accepted last, else that passed last; a trial
+    with `--set` is one for trials alone."""
     from assay.infra.storage.sweep import acceptances
 
     runs = [each for each in run.store.runs(run.record.pipeline) if each.share == run.record.share]
     for accepted in acceptances(run.store, run.record.pipeline)[-1:]:
         return next((each for each in runs if each.id == accepted["run"]), None)
-    return next((each for each in reversed(runs) if each.status == "done"), None)
+    passed = (each for each in reversed(runs) if each.status == "done" and (run.record.overrides or not each.overrides))
+    return next(passed, None)
 
 
 def outcomes(ground: Ground, _made: object) -> Iterator[Outcomes]:

@@ -202,7 +202,7 @@ def _compared_with(store: Store, kept: list[RunRecord], records: list[RunRecord]
     for run in kept:
         against = {gate.get("against") for gate in run.settings.get("gates", ()) if isinstance(gate, dict)}
         named |= {str(run_id) for run_id in against - {None}}
-        followed |= {run.pipeline} if "last-passed" in against else set()
+        followed |= {run.pipeline} if "last-passed" in against or run.settings.get("drift") is not None else set()
     compared = {run.id for run in records if any(run.id.endswith(name) for name in named)}
     for pipeline in store.folder.folders("accepted"):
         compared |= {accepted["run"] for accepted in acceptances(store, pipeline)[-1:]}

@@ -12,6 +12,7 @@ from direct_nights import latest, perform_night
 from assay.flows.blame.changes import changes_between
 from assay.flows.configuration.loading import load_project
 from assay.infra.errors import InputError
+from assay.infra.storage.sweep import clean
 from assay.tasks.statistics.findings import findings_of
 from assay.tasks.statistics.gates import NO_BASELINE
 
@@ -112,3 +113,21 @@ def test_a_new_class_is_told_and_a_gate_on_answers_fails(tmp_path: Path) -> None
     assert ended == ["done", "gate failed"]
     assert f"drift: ours: {why}." in record.notices
     assert any(look["sentence"].endswith(f"was not measured: {why}.") for look in record.gates)
+
+
+def test_the_baseline_is_no_trial_and_stays_in_the_store_while_later_nights_fail(tmp_path: Path) -> None:
+    gate = "{finding: drift.auc, of: inputs, at_most: 0.8}"
+    (tmp_path / "pipelines.yaml").write_text(NIGHT.split("    gates")[0] + f"    gates: [{gate}]\n")
+    ended = list[str]()
+    for night, shift in enumerate((0.0, 5.0, 5.0, 5.0)):
+        rng = np.random.default_rng(night)
+        rows = [f"{night}-{at},{shift + rng.normal():.3f},{'xy'[at % 2]}" for at in range(120)]
+        (tmp_path / "cells.csv").write_text("\n".join(["cell,size,kind", *rows]) + "\n")
+        ended.append(perform_night(tmp_path, "night").status)
+        store, record = latest(tmp_path, "night")
+        if night == 1:  # as a trial would have ended whose gate allows more
+            record.status, record.overrides = "done", ["gates"]
+            store.save_run(record)
+        elif night == 2:
+            assert store.runs()[0].id not in clean(store, keep=1).runs
+    assert ended == ["done", "gate failed", "gate failed", "gate failed"]
