@@ -99,14 +99,16 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
         return (
             f"This run made {tests} at the level {level}; their p-values are not corrected for their number, as asked."
         )
-    tests = "The one test is" if family == 1 else f"All {plural(family, 'test')} are"
+    also = (
+        f"Holm's method corrects all {plural(family, 'test')} together as well, for what the sequence does not reach."
+    )
     return (
         f"What this run concludes first is fixed by its settings: each subject is better than one constant answer, the "
         f"order of the first labeler is adverse, no defence costs a class {plain(100 * settings.margin)} points of its "
         f"recall. These claims are tested one after the other, each at the level {level}, until one is not shown: "
-        f"{plural(primary, 'is', 'are')} shown so. {tests} corrected together by Holm's method as well, for "
-        "what the sequence does not reach. Each family below keeps the chance of even one false alarm within itself at "
-        "its level; over several of them it is larger."
+        f"{plural(primary, 'is', 'are') if primary else 'none is'} shown so. "
+        f"{'This run made only one test.' if family == 1 else also} Each family below keeps the "
+        "chance of even one false alarm within itself at its level; over several of them it is larger."
     )
 
 

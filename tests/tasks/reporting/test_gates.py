@@ -40,10 +40,15 @@ def families(part):
 
 def test_what_each_level_covers_is_said_and_nothing_wider():
     part = page(FindingIndex(FINDINGS), [], Statistics())
-    assert "All 3 tests are corrected together by Holm's method" in part.blocks[0].text
+    assert "Holm's method corrects all 3 tests together as well" in part.blocks[0].text
     assert "within itself at its level; over several of them it is larger" in part.blocks[0].text
     assert "whole run" not in part.blocks[0].text
     assert families(part) == [("All other tests of the run", 3, 1, "0.01")]
+
+
+def test_one_test_is_not_said_to_be_corrected_together_with_others():
+    text = page(FindingIndex(FINDINGS[:1]), [], Statistics()).blocks[0].text
+    assert "until one is not shown: none is shown so. This run made only one test. Each family" in text
 
 
 def test_a_primary_claim_is_not_paid_for_by_side_tests_and_stands_apart():
