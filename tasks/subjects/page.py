@@ -164,9 +164,9 @@ _SHOWN = {
 }
 _NOT_SHOWN = {"agreement": "that its agreement falls along the order", "hard": "that the hard end is hard for it"}
 _WHY = (
-    "Towards the end of the order the weak labels themselves are more often wrong. A robust model does not follow them "
-    "there, so its agreement with them falls, down to the accuracy of the labels; what tells a robust model from a "
-    "fragile one is its accuracy by gold, which should fall less."
+    "Where the weak labels themselves get worse along the order, a robust model does not follow them, so its agreement "
+    "with them falls, down to the accuracy of the labels; what tells a robust model from a fragile one is its accuracy "
+    "by gold, which should fall less."
 )
 
 

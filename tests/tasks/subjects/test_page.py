@@ -82,7 +82,7 @@ def test_plot_has_a_line_per_yardstick_with_wilson_bands():
 def test_page_explains_why_a_robust_model_agrees_less():
     texts = [block.text for block in page(measured()).blocks if hasattr(block, "text")]
     assert len(texts) == 1
-    assert "the weak labels themselves are more often wrong" in texts[0]
+    assert texts[0].startswith("Where the weak labels themselves get worse along the order")  # not that they do
 
 
 def test_without_gold_only_the_weak_labels_are_shown():
