@@ -89,7 +89,7 @@ def _concluded(findings: FindingIndex, row: About, gain: Finding | None, test: F
     spoilt = constant or (f"loses {', '.join(gone)}" if gone else "")
     verdict, p = ("not tested", "") if test is None else (test.verdict, p_concluded(test.p_value, test.p_adjusted))
     tone = "bad" if spoilt else "neutral" if losing else _TONES.get(verdict, "neutral")
-    return Mark(spoilt or verdict, tone, ", ".join(filter(None, (points(gain), p))), order=gain.value)
+    return Mark(spoilt or verdict, tone, ", ".join(filter(None, (f"accuracy {points(gain)}", p))), order=gain.value)
 
 
 def class_table(

@@ -107,9 +107,9 @@ def test_changes_stand_with_the_corrected_p_of_their_tests():
     assert cells["none", "clean"] == ""
     assert (clean.order, attacked.order) == (pytest.approx(-0.01), pytest.approx(0.48))
     assert (clean.text, clean.tone) == (NEEDED, "neutral")
-    assert clean.below == "−1 points [−5, 3], p = 0.600 after Holm"  # of six tests
+    assert clean.below == "accuracy −1 points [−5, 3], p = 0.600 after Holm"  # of six tests
     assert (attacked.text, attacked.tone) == ("better", "good")
-    assert attacked.below == "+48 points [44, 52], p < 0.001 after Holm"
+    assert attacked.below == "accuracy +48 points [44, 52], p < 0.001 after Holm"
 
 
 def test_every_model_is_a_mark_in_the_plot_of_what_robustness_costs():
@@ -152,7 +152,7 @@ def test_a_degenerate_model_is_called_that_and_is_never_the_best():
     assert (part.verdict, part.judged) == ("bad", "red flag")
     assert f"plain+mpadvt is {word}." in part.sentence
     cells = [changes(part)["mpadvt", place] for place in ("clean", "ε = 0.1")]
-    assert [(mark.text, mark.tone, mark.below) for mark in cells] == [(word, "bad", "0 points [−4, 4]")] * 2
+    assert [(mark.text, mark.tone, mark.below) for mark in cells] == [(word, "bad", "accuracy 0 points [−4, 4]")] * 2
 
 
 def test_where_every_model_is_degenerate_the_sentence_says_just_that():

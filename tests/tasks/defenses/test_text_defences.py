@@ -215,7 +215,7 @@ def test_gains_are_paired_and_wrong_before_is_wrong_under_attack(run):
     clean, attacked = cells(part, "Concluded")
     assert (clean.order, clean.text, clean.tone) == (pytest.approx(-1 / 24), NEEDED, "neutral")
     assert (attacked.order, attacked.text, attacked.tone) == (9 / 24, "better", "good")
-    assert attacked.below.startswith("+38 points [")
+    assert attacked.below.startswith("accuracy +38 points [")
     assert "of the texts under attack" in part.blocks[0].note
     lost = [replace(one, verdict=NEEDED) if one.verdict == "better" else one for one in findings]
     assert "a change not shown with 24 texts" in page(lost).sentence
