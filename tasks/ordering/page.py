@@ -331,8 +331,8 @@ def _named(rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str]) -> lis
         right = answer_tone(label, gold)
         answer = f"labelled {label}{f', in truth {gold}' if right == 'bad' else ''}"
         low, high = row["lower"], row["upper"]
-        ends = interval(low, high, digits=0) if low < high else f"· score {percent(low, 0)}"
-        bounds = f"confidence {percent(row['confidence'], 0)} {ends}"
+        ends = f"{percent(low, 0)} to {percent(high, 0)} of votes won" if low < high else f"score {percent(low, 0)}"
+        bounds = f"confidence {percent(row['confidence'], 0)} · {ends}"
         named.append(NamedSample(row["id"], answer, marks=[Mark(answer, right), Mark(bounds)]))
     return named
 

@@ -222,7 +222,7 @@ def test_the_hardest_come_first_with_what_rules_say_and_unvoted_samples_stand_ap
     hardest, unvoted = [each.shown for each in blocks(part, SampleList)]
     name, why, votes = hardest.rows[0]
     assert (name, votes) == ("s29", "border says benign")
-    assert why.startswith("labelled malignant; confidence")
+    assert why.startswith("labelled malignant; confidence 75\u202f% · 50\u202f% to 100\u202f% of votes won")
     assert [row[0] for row in unvoted.rows] == ["s28"]
     assert "in truth malignant" in unvoted.rows[0][1]
     assert (part.samples[0].note, part.samples[0].votes) == ("labelled malignant", "border says benign")
