@@ -99,9 +99,7 @@ def _correction(findings: Sequence[Finding], settings: Statistics) -> str:
         return (
             f"This run made {tests} at the level {level}; their p-values are not corrected for their number, as asked."
         )
-    also = (
-        f"Holm's method corrects all {plural(family, 'test')} together as well, for what the sequence does not reach."
-    )
+    also = f"Holm's method corrects all {plural(family, 'test')} together as well, also beyond that sequence."
     return (
         f"What this run concludes first is fixed by its settings: each subject is better than one constant answer, the "
         f"order of the first labeler is adverse, no defence costs a class {plain(100 * settings.margin)} points of its "
