@@ -218,13 +218,10 @@ def examples_block(shown: ShownTexts) -> MarkedTexts | None:
 def _example(row: dict[str, Any], shown: ShownTexts) -> MarkedText:
     before, after = (class_label(row[when], shown.classes) for when in ("before", "after"))
     moved = f"{before} → {after}" if row["before"] != row["after"] else f"{before}, still"
-    answers = [Mark(moved, "bad" if row["status"] == SUCCESS else "good")]
     changes = len(row["news"])
-    if row["words"] is not None:
-        alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
-        answers.append(Mark(f"{changes} of {plural(row['words'], 'word')} changed{alike}"))
-    else:
-        answers.append(Mark(plural(changes, "change")))
+    alike = "" if row["similarity"] is None else f", similarity {row['similarity']:.3f}"
+    inside = "" if row["words"] is None else f" in {plural(row['words'], 'word')}{alike}"
+    answers = [Mark(moved, "bad" if row["status"] == SUCCESS else "good"), Mark(plural(changes, "change") + inside)]
     title = " · ".join(filter(None, (row["id"], row["group"].replace(", severity=", " at severity "))))
     if shown.masked:
         first, second = masked_lines(changes)
@@ -408,7 +405,7 @@ def _sentence(findings: WordFindings, noise_findings: NoiseFindings, subject: st
         words, floor = (findings.get(metric, subject, worst.of) for metric in ("perturbed_words", "above_chance"))
         lines.append(
             f"{worst.of} changes the answer of {subject} on {share_text(worst)} of the {integer(worst.n)} texts that "
-            "it attacked" + ("." if words is None else f", by {words.value:.1f} words each on average.")
+            "it attacked" + ("." if words is None else f", by {words.value:.1f} changes each on average.")
         )
         if floor is not None:
             lines.append(f"Beyond what {subject} changes by itself that is {share_text(floor)}: {floor.verdict}.")

@@ -116,10 +116,15 @@ def markup(part) -> str:
 def test_the_sentence_names_the_attack_that_succeeds_most_with_its_interval():
     part = page(FINDINGS, [shown()])
     assert part.sentence.replace("\u202f", " ").startswith(
-        "Guided changes the answer of bert on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 words each "
-        "on average."
+        "Guided changes the answer of bert on 50.0 % [30.0, 70.0] of the 20 texts that it attacked, by 1.5 changes "
+        "each on average."
     )
     assert "With typos at severity 5 it gets 40.0" in part.sentence
+
+
+def test_an_example_counts_its_changes_not_its_words_of_which_an_injection_replaces_none():
+    (texts,) = [block for block in page(FINDINGS, [shown()]).blocks if isinstance(block, MarkedTexts)]
+    assert texts.texts[0].said[1].text == "1 change in 6 words, similarity 0.970"
 
 
 def test_without_attacks_on_texts_there_is_nothing_to_say():
