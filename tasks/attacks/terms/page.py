@@ -414,11 +414,16 @@ def _helped(findings: TermFindings, subject: str, metric: str = "own_gain") -> t
 
 
 def _helped_text(findings: TermFindings, subject: str) -> str:
-    """How often training on an attack helps against it, and how often more than equal steps do, in words."""
+    """How often training on an attack helps against it, how often more than equal steps do, and how often it costs on
+    samples as they are, in words."""
     helped, tried = _helped(findings, subject)
     beyond, controlled = _helped(findings, subject, "own_gain_over_control")
     more = f", and for {beyond} of {controlled} more than equal steps on unchanged copies do" if controlled else ""
-    return f"Training {subject} on an attack helps against it for {helped} of {tried}{more}." if tried else ""
+    models = [model for model in findings.trained(subject) if findings.own_attacks(model)]
+    costs = measured(findings.get("cost", model, ORIGINAL) for model in models)
+    costly = sum(cost.verdict == COSTS for cost in costs)
+    price = f"; on the samples as they are it costs for {costly} of {len(costs)}" if costly else ""
+    return f"Training {subject} on an attack helps against it for {helped} of {tried}{more}{price}." if tried else ""
 
 
 def _lowered(findings: TermFindings, subject: str) -> list[str]:

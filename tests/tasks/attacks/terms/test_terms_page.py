@@ -84,6 +84,12 @@ def test_training_that_lowers_the_original_is_called_a_cost():
     assert (rows[0][5].text, rows[0][5].tone) == ("costs", "bad")
 
 
+def test_what_training_costs_stands_beside_what_it_helps():
+    cost = finding("ner.cost", "clean", "", 0.04, "mine+on-swap", "costs")
+    sentence = page([*ner(), *trained(0.3, "helps"), cost], "ner").sentence
+    assert "helps against it for 1 of 1; on the samples as they are it costs for 1 of 1." in sentence
+
+
 def controlled(over, verdict):
     control = "mine+on-swap-control"
     return [
