@@ -256,5 +256,5 @@ def refuse_open_lines(address: str, tls: Mapping[str, str | None]) -> None:
             f"{address} is not encrypted, and a Dask worker does whatever it is sent: use tls://, with --tls-ca, "
             "--tls-cert and --tls-key."
         )
-    if None in tls.values() and not os.environ.get("DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):
+    if not all(file or os.environ.get(f"DASK_DISTRIBUTED__COMM__TLS__{TLS[name]}") for name, file in tls.items()):
         raise InputError(f"{address} needs --tls-ca, --tls-cert and --tls-key: the files this worker trusts and shows.")

@@ -247,7 +247,7 @@ def _join(address: str) -> Connection:
             f"no Dask scheduler answers at {address} ({type(error).__name__} after {CONNECT_SECONDS} s); start one "
             "there (`dask scheduler`), or correct compute.engine"
         ) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:  # the last where Dask is told to encrypt, and this is tcp://
         raise _wrong("engine", f"{address} cannot be connected to: {error}") from error
 
 

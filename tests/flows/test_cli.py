@@ -167,6 +167,14 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(
     assert said.out == ""
 
 
+def test_a_worker_that_shows_no_certificate_is_told_so_though_it_trusts_somebody(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TLS__CA_FILE", "ca.pem")  # as where `assay run` runs
+    assert answer(["worker", "tls://10.0.0.1:8786"]) == 2
+    assert "needs --tls-ca, --tls-cert and --tls-key" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("error", "code", "says"),
     [

@@ -41,3 +41,10 @@ def test_certificates_that_cannot_be_read_are_said(tmp_path: Path, content: str 
             open_engine(Compute(engine=ADDRESS))
         with pytest.raises(InputError, match="cannot be read"):
             run_worker(ADDRESS)
+
+
+def test_an_open_address_is_refused_in_words_where_dask_is_told_to_encrypt() -> None:
+    encrypted = dask.config.set({"distributed.comm.require-encryption": True})
+    said = r"compute\.engine: tcp://127.0.0.1:9 cannot be connected to: encryption"
+    with encrypted, pytest.raises(InputError, match=said):
+        open_engine(Compute(engine="tcp://127.0.0.1:9"))
