@@ -15,7 +15,7 @@ from statistics import median
 from types import MappingProxyType
 from typing import Literal
 
-from assay.flows.report.records import seconds_covered
+from assay.flows.report.records import seconds_without_stages
 from assay.infra.stages.branches import CACHED, WILL_RUN, PlannedStage
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.keys import Given, Work, is_by_sample, rows_among
@@ -193,14 +193,9 @@ def most_similar(stage: str, work: Work, known: Iterable[ExecutedStage]) -> tupl
 
 
 def overhead(records: Sequence[RunRecord]) -> float:
-    """The seconds of a run in which no stage is under way (its start, its page): the median of the latest runs."""
-    spent = [record.seconds - _seconds_with_stages(record) for record in records[-RUNS:] if record.report is not None]
-    return max(0.0, median(spent[-_OVERHEADS:])) if spent else 0.0
-
-
-def _seconds_with_stages(record: RunRecord) -> float:
-    began = [(stage.cost["began"], stage) for stage in record.stages if "began" in stage.cost]
-    return seconds_covered([(start + stage.seconds - stage.worked, start + stage.seconds) for start, stage in began])
+    """The seconds of a run in which no stage is under way: the median of the latest runs."""
+    spent = [seconds_without_stages(record) for record in records[-RUNS:] if record.report is not None]
+    return median(spent[-_OVERHEADS:]) if spent else 0.0
 
 
 QUANTITIES = ("seconds", "cpu", "gpu", "partitions", "bytes")

@@ -106,12 +106,8 @@ def read_history(store: Store, pipeline: str) -> pa.Table:
         meant = suggestion(pipeline, known)
         raise InputError(f'There is no pipeline "{pipeline}" in the history of {store.url}: {meant}')
     nights = (_read_file(store, name) for name in _files(store, pipeline))
-    begun = sorted((night for night in nights if len(night)), key=_night_order)
+    begun = sorted(filter(len, nights), key=lambda night: by_date(str(night["started"][0]), str(night["run"][0])))
     return pa.concat_tables([HISTORY_SCHEMA.empty_table(), *begun])
-
-
-def _night_order(night: pa.Table) -> tuple[bool, str, str]:
-    return by_date(night["started"][0].as_py().isoformat(), night["run"][0].as_py())
 
 
 def _read_file(store: Store, name: str) -> pa.Table:

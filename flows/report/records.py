@@ -291,22 +291,26 @@ class Times:
 
 def times_of(store: Store, record: RunRecord) -> Times:
     """The times of a run, from its record and the manifests of the stages that it computed."""
-    by_title, busy = defaultdict[str, list[StageTime]](list), list[tuple[float, float]]()
+    by_title = defaultdict[str, list[StageTime]](list)
     for stage in record.stages:
         manifest = None if stage.cached else store.manifest(stage.stage, stage.key)
         # Of a result that has been cleaned up since, only the seconds are on record.
         wall, computed = 0.0 if stage.cached else stage.seconds, 0.0 if manifest is None else manifest.cpu_seconds
         by_title[stage.title].append(StageTime(stage.title, int(not stage.cached), int(stage.cached), wall, computed))
-        if manifest is not None:
-            ended = datetime.fromisoformat(manifest.created).timestamp()
-            busy.append((ended - manifest.wall_seconds, ended))
     quantities = ("stages", "cached", "wall", "computed")
     summed = [
         StageTime(title, *(sum(getattr(stage, name) for stage in stages) for name in quantities))
         for title, stages in by_title.items()
     ]
     longest = tuple(sorted(summed, key=lambda stage: (-stage.wall, stage.title)))
-    return Times(longest, record.seconds, max(0.0, record.seconds - seconds_covered(busy)))
+    return Times(longest, record.seconds, seconds_without_stages(record))
+
+
+def seconds_without_stages(record: RunRecord) -> float:
+    """The seconds of a run in which no stage is under way: its start, and its page."""
+    began = [(stage.cost["began"], stage) for stage in record.stages if "began" in stage.cost]
+    spans = [(start + stage.seconds - stage.worked, start + stage.seconds) for start, stage in began]
+    return max(0.0, record.seconds - seconds_covered(spans))
 
 
 def seconds_covered(spans: Sequence[tuple[float, float]]) -> float:

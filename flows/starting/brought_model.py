@@ -20,10 +20,7 @@ from assay.tasks.subjects.addresses.table import address_of, is_only_asked, refu
 SETTINGS: dict[Kind, KindName] = {"table": "model", "texts": "classifier", "images": "network"}
 """The setting that names a model, by what the data are."""
 _LOOKS_AT = {"model": "columns", "classifier": "texts", "network": "images"}
-_GIVE = {
-    "network": "a folder of images, in folders of their classes; of a table of their paths write the pipeline by hand, "
-    "with `image: COLUMN` under source (docs/images.md)"
-}
+_GIVE = {"network": "a folder of images; of a table of their paths write the pipeline by hand (docs/images.md)"}
 _HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForImageClassification": "network"}
 
 
@@ -121,17 +118,10 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
         return _of_hugging_face(written, revision)
     if address.word == "onnx":
         return _of_onnx(written, features)
-    if address.word == "skops":
-        from assay.tasks.subjects.addresses.model_files import columns_fitted_on
-
-        fitted = columns_fitted_on(written, Path.cwd())
-        read = features or (fitted if isinstance(fitted, tuple) else ())
-        columns = fitted if isinstance(fitted, int) else None
-        return Brought(written, address.looks_at, "a fitted classifier", columns=columns, features=read)
     if address.word in ("timm", "torchvision"):
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
-    what = {"endpoint": "a service", "mlflow": "a model of MLflow"}[address.word]
+    what = {"endpoint": "a service", "mlflow": "a model of MLflow", "skops": "a fitted classifier"}[address.word]
     return Brought(written, address.looks_at, what, features=features)
 
 

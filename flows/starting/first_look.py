@@ -42,8 +42,6 @@ _ENDINGS: dict[Origin, tuple[str, str]] = {
     "jsonl": (".jsonl", ".ndjson"),
 }
 _TABLES = {ending: origin for origin, endings in _ENDINGS.items() for ending in endings}
-_JSON: tuple[str, Origin] = (".json", "jsonl")
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "mssql", "oracle")
 _BETWEEN_CELLS = (",", ";", "\t", "|")
 
@@ -86,7 +84,7 @@ def address_of(data: str, base: Path, query: str | None = None) -> Address:
     if origin is None:
         raise InputError(
             f"What {data} is cannot be told from its name: give a file or a pattern that ends in "
-            f"{', '.join((*_TABLES, _JSON[0]))}, or a folder of images in folders of classes, with --data PATH."
+            f"{', '.join(_TABLES)}, .json, or a folder of images in folders of classes, with --data PATH."
         )
     files = [] if is_remote(data) else [Path(file) for file in sorted(glob.glob(str(place)))] or [place]
     return Address(origin, data, _delimiter(files) if origin == "csv" else ",")
@@ -128,10 +126,7 @@ def _by_ending(data: str) -> Origin | None:
     ('csv', 'jsonl', None)
     """
     name = data.rpartition("/")[2].lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    # In a folder of tables a .json mostly says something about them.
-    return next((origin for ending, origin in [*_TABLES.items(), _JSON] if name.endswith(ending)), None)
+    return next((origin for origin in _ENDINGS if name.endswith(READERS.named(origin).endings)), None)
 
 
 def _delimiter(files: list[Path]) -> str:

@@ -310,12 +310,10 @@ def _mixed_field(line: bytes) -> str | None:
     >>> _mixed_field(b'{"id": 1, "seen": {"at": [1, "two"]}}'), _mixed_field(b'{"id": 1,')
     ('seen', None)
     """
-    try:
-        fields = json.loads(line)
-    except ValueError:
-        return None
-    alone = ((name, json.dumps({name: value}).encode()) for name, value in fields.items())
-    return next((name for name, field in alone if not list(_line_schemas(field, np.array([0])))), None)
+    with contextlib.suppress(ValueError):
+        alone = ((name, json.dumps({name: value}).encode()) for name, value in json.loads(line).items())
+        return next((name for name, field in alone if not list(_line_schemas(field, np.array([0])))), None)
+    return None
 
 
 def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:

@@ -264,16 +264,15 @@ def as_numbers(output: object, who: str, expected: str) -> npt.NDArray[np.float6
         raise InputError(f"{who} returned {type(output).__name__}, expected {expected}.") from fault
 
 
+_OF_ONE = " Of two classes give both; what predicts a number is a function with `predicts` (docs/regression.md)."
+
+
 def checked_probabilities(output: object, ids: Sequence[str], classes: Sequence[str], who: str) -> Matrix:
     """What a model returned for these samples as float64 [n, k], or an error that says what it should have returned."""
     expected = f"one row per sample with the probability of each of the {len(classes)} classes ({', '.join(classes)})"
     values = as_numbers(in_the_order_of(classes, output, who), who, expected)
     if values.shape != (len(ids), len(classes)):
-        of_one = (
-            " A model that says how probable one class is gives the others beside it; one that predicts a number is a "
-            "function of yours with `predicts` (docs/regression.md)."
-        )
-        more = of_one if values.shape in ((len(ids),), (len(ids), 1)) else ""
+        more = _OF_ONE if values.shape in ((len(ids),), (len(ids), 1)) else ""
         shape = f"the shape {list(values.shape)} for {len(ids)} samples"
         raise InputError(f"{who} returned {shape}, expected {expected}.{more}")
     right = (values >= -ROUNDING).all(axis=1) & (np.abs(values.sum(axis=1) - 1) <= SUM_TOLERANCE)  # no NaN is

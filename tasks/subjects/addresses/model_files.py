@@ -226,7 +226,7 @@ def open_skops(given: GivenModel) -> Callable[..., object]:
             f"{who} holds a {type(model).__name__} without predict_proba: save a fitted classifier that gives "
             "probabilities; one that predicts a number is a function of yours with `predicts` (docs/regression.md)."
         )
-    known = _names_of_columns(model)
+    known = tuple(map(str, getattr(model, "feature_names_in_", ())))
     if not known and not hasattr(model, "n_features_in_"):
         raise InputError(
             f"{who} was fitted on no table of columns, but on texts, as it seems: load it in a function of your own "
@@ -248,16 +248,6 @@ def open_skops(given: GivenModel) -> Callable[..., object]:
         return NamedAnswers(tuple(np.asarray(classes).tolist()), np.asarray(predict(rows)))
 
     return answers
-
-
-def columns_fitted_on(written: str, beside: Path) -> tuple[str, ...] | int | None:
-    """The columns that the model in a skops file was fitted on, or how many; None where it does not say."""
-    model = _made(content_at(written, beside, "The skops file"), f'The skops file "{written}"')
-    return _names_of_columns(model) or getattr(model, "n_features_in_", None)
-
-
-def _names_of_columns(model: Any) -> tuple[str, ...]:
-    return tuple(map(str, getattr(model, "feature_names_in_", ())))
 
 
 def _made(content: bytes, who: str) -> Any:

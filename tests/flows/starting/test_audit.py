@@ -23,7 +23,6 @@ from small_architectures import IMAGE_CLASSES, IMAGES, TEXT_CLASSES, TEXTS, WORD
 
 from assay.flows.cli import answer
 from assay.flows.configuration.loading import load_project
-from assay.flows.running import check_inputs
 from assay.flows.starting.brought_model import Brought, within
 from assay.flows.starting.column_roles import Answers, Question
 from assay.flows.starting.first_audit import Model, Wanted, proposal_for, write_pipeline
@@ -147,17 +146,6 @@ def test_of_a_model_of_the_hub_the_commit_of_now_is_written_down(films: Path, mo
     (subject,) = value(found, "subjects")  # type: ignore[misc]
     assert subject == {"name": "model", "classifier": "org/films", "text": "said", "revision": commit}
     assert audited(found) is not None
-
-
-def test_a_skops_file_says_which_columns_it_reads(visits: pd.DataFrame) -> None:
-    columns = visits[["pain", "heat"]]
-    skops_of(Path("m.skops"), LogisticRegression().fit(columns, visits["state"]))
-    (subject,) = value(proposed("m.skops", "visits.csv", label="state"), "subjects")
-    assert subject["features"] == ["pain", "heat"]
-    skops_of(Path("m.skops"), LogisticRegression().fit(columns.rename(columns={"heat": "warmth"}), visits["state"]))
-    write_pipeline(proposed("m.skops", "visits.csv", label="state"), Path())
-    with pytest.raises(InputError, match="have no column 'warmth'"):
-        check_inputs(project := load_project("pipelines.yaml"), project.pipeline("night"))
 
 
 def test_what_is_written_is_a_file_of_its_own_where_one_is_there(films: Path) -> None:

@@ -138,8 +138,8 @@ def test_a_probability_a_rounding_below_0_is_0() -> None:
     ("output", "said"),
     [
         ([[0.5, 0.5], [0.5, 0.5]], r"shape \[2, 2\] for 2 samples, expected one row per sample"),
-        ([0.1, 0.9], r"shape \[2\].*one that predicts a number is a function of yours with `predicts`"),
-        ([[0.1], [0.9]], r"shape \[2, 1\].*how probable one class is gives the others beside it"),
+        ([0.1, 0.9], r"shape \[2\].*what predicts a number is a function with `predicts`"),
+        ([[0.1], [0.9]], r"shape \[2, 1\].*Of two classes give both"),
         ([[1.0, 0.0, 0.0]], r"shape \[1, 3\] for 2 samples"),
         ([[1, 0, 0], [0, float("nan"), 1]], "for sample 'b': expected probabilities, finite"),
         ([[1, 0, 0], [0.5, 0.1, 0.1]], "for sample 'b': expected probabilities"),
