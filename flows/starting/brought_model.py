@@ -83,15 +83,10 @@ class Brought:
         every = tuple(name for name in (*roles.numbers, *roles.give_away))
         fits = [names for names in (roles.numbers, every) if self.columns in (None, len(names))]
         if not fits:
-            few = int(self.columns or 0) > len(every)
+            wanted, way = int(self.columns or 0), "name those that it reads, in their order, with --features"
             raise InputError(
-                f"{self.written} reads {plural(int(self.columns or 0), 'column')}, and {len(every)} of the data hold "
-                f"numbers ({', '.join(every[:8])}): "
-                + (
-                    "give data with all of them."
-                    if few
-                    else "name those that it reads, in their order, with --features."
-                )
+                f"{self.written} reads {plural(wanted, 'column')}, and {len(every)} of the data hold numbers "
+                f"({', '.join(every[:8])}): {'give data with all of them' if wanted > len(every) else way}."
             )
         return fits[0] if self.settings or ":" not in self.written or "://" in self.written else ()
 

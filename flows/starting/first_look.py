@@ -239,12 +239,8 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
 
 
 def _typed(table: pa.Table, types: pa.Schema) -> pa.Table:
-    columns = []
-    for kind in types:
-        column = table[kind.name].combine_chunks()
-        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-        columns.append(column if column.type == kind.type else cast_text(column, kind.type)[0])
-    return pa.table(columns, schema=types)
+    cells = zip((table[name].combine_chunks() for name in types.names), types.types, strict=True)
+    return pa.table([each if each.type == kind else cast_text(each, kind)[0] for each, kind in cells], schema=types)
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -305,8 +305,7 @@ def by_date(started: str, name: str) -> tuple[bool, str, str]:
     One dated later than now, by a clock that was wrong then, comes before all others: else it would be the latest until
     that day. Clocks of two machines may be an hour apart.
     """
-    soon = datetime.now(UTC) + timedelta(hours=1)
-    return started <= soon.isoformat(), started, name
+    return started <= (datetime.now(UTC) + timedelta(hours=1)).isoformat(), started, name
 
 
 @cache

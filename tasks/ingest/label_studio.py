@@ -280,8 +280,7 @@ def _columns(files: Sequence[SourceFile], _: Source) -> Columns:
 
 
 def _index(file: SourceFile, _: Layout) -> FileIndex:
-    rows = len(tasks_in(file.url))
-    return FileIndex(file.name, file.format, rows, rows * ROW_BYTES)
+    return FileIndex(file.name, file.format, rows := len(tasks_in(file.url)), rows * ROW_BYTES)
 
 
 def _read(span: Span, reading: Reading, needed: tuple[str, ...]) -> Rows:

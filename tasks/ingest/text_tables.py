@@ -268,10 +268,7 @@ def json_types(file: SourceFile, head: Head, settings: Source) -> pa.Schema:
         raise InputError(f"{file.name} has no rows; every line of a JSON Lines file is one object.")
     nothing = f"{file.name} has no line that is a JSON object with fields (line {int(lines[0])} is first)."
     if data.lstrip().startswith(b"["):
-        nothing = (
-            f"{file.name} is a list, and is read a line an object: write one object a line, as pandas does with "
-            "to_json(…, orient='records', lines=True). An export of Label Studio is `label_studio: FILE`."
-        )
+        nothing = f"{file.name} is a list: write one object a line (pandas: to_json(…, orient='records', lines=True))."
     data = b"".join(record for record in islice(lines_between(data, starts), LOOKED_AT) if is_readable_object(record))
     if not data:
         raise InputError(nothing)

@@ -224,7 +224,7 @@ def test_what_cannot_be_known_is_asked(
         (["--data", "one.csv"], "(none has 2 to 20 values that repeat) cannot be known"),
         (["--data", "one.csv", "--label", "x"], "x has 1 different values in 60 rows, and classes are 2 to 127"),
         (["--data", "blank.csv", "--label", "x"], "blank.csv has no rows below its header."),
-        (["--data", "list.json"], "list.json is a list, and is read a line an object: write one object a line"),
+        (["--data", "list.json"], "list.json is a list: write one object a line (pandas:"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_writes_nothing(
