@@ -83,7 +83,7 @@ def address_of(data: str, base: Path, query: str | None = None) -> Address:
     origin = _by_ending(data)
     if origin is None:
         raise InputError(
-            f"What {data} is cannot be told from its name: give a file or a pattern that ends in "
+            f"{data} is no folder here, and has no ending of a table: give a file or a pattern that ends in "
             f"{', '.join(_TABLES)}, .json, or a folder of images in folders of classes, with --data PATH."
         )
     files = [] if is_remote(data) else [Path(file) for file in sorted(glob.glob(str(place)))] or [place]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+from pydantic import ValidationError
+
 from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, Line, seen_of, within
 from assay.flows.starting.column_roles import Roles
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
@@ -136,16 +138,18 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
 def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
     """The model that a person brings, and what is done to its samples in the time allowed."""
     subject = brought.subject(roles, len(seen.classes))
-    trained_here = brought.what.endswith("trained here")
-    if trained_here:
+    if brought.what.endswith("trained here"):
         subject |= {"train": _training(seen.rows)}
     # What is wrong with it is said before all else.
-    resolve_subject(Subject.model_validate_json(json.dumps(subject)), Path.cwd())
+    try:
+        resolve_subject(Subject.model_validate_json(json.dumps(subject)), Path.cwd())
+    except ValidationError as error:
+        said = [" ".join((*map(str, one["loc"]), one["msg"].removeprefix("Value error, "))) for one in error.errors()]
+        raise InputError(f"{brought.written}: {'; '.join(said)}.") from error
     steps = {line.key: line for line in within(seconds, brought, roles.kind)}
-    if (parted := steps.pop("evaluation", None)) is not None and isinstance(parted.value, dict):
-        parts = {} if trained_here or roles.split else {"holdout": parted.value["holdout"]}
-        by_split = dict(_of_parts(seen, roles))
-        yield Line("evaluation", {**parts, **by_split, "limit": parted.value["limit"]}, parted.comment)
+    if (held := steps.pop("evaluation", None)) is not None and isinstance(held.value, dict):
+        parts = {} if "train" in subject or roles.split else {"holdout": held.value["holdout"]}
+        yield Line("evaluation", {**parts, **dict(_of_parts(seen, roles)), "limit": held.value["limit"]}, held.comment)
     yield Line("subjects", [subject])
     yield from steps.values()
     if roles.kind == "table":

@@ -35,8 +35,6 @@ def run_worker(
     A GPU worker offers `GPU=1` and sees one CUDA device; a plain one offers `CPU=1` and sees none. `ready` hears a
     sentence once the worker has joined.
     """
-    if "://" not in address:
-        raise InputError(f"{address!r} is no scheduler's address: write tls://host:8786")
     try:
         Security().get_connection_args("worker")
     except OSError as error:  # an unreadable file, or one that is no certificate

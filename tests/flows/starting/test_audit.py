@@ -196,6 +196,11 @@ def test_what_cannot_be_audited_is_one_sentence(
     assert not Path("pipelines.yaml").exists()
 
 
+def test_weights_without_a_module_that_takes_them_are_refused_in_the_words_of_the_settings(films: Path) -> None:
+    with pytest.raises(InputError, match=r"^read.py:read: weights says nothing about `classifier`"):
+        proposed("read.py:read", "films.csv", label="mood", text="said", kind="texts", weights="net.safetensors")
+
+
 def test_a_budget_that_is_no_time_is_the_fault_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["audit", "model.onnx", "--data", "films.csv", "--budget", "five"]) == 2
     assert "--budget: 'five': expected hours, minutes or seconds, as in 2h, 40m" in capsys.readouterr().err

@@ -191,7 +191,7 @@ def test_what_cannot_be_known_is_asked(
     [
         ([], "cannot be known from the data: say it with --data."),
         (["--data", "nowhere.csv"], "There is no file nowhere.csv (csv)"),
-        (["--data", "notes.docx"], "What notes.docx is cannot be told from its name: give a file or a pattern"),
+        (["--data", "notes.docx"], "notes.docx is no folder here, and has no ending of a table: give a file or a"),
         (["--data", "empty"], "empty is a folder without images or tables"),
         (
             ["--data", "unclear.csv"],
