@@ -204,7 +204,7 @@ def _tags_of(output: object, asked: int, row: int, words: int, tagger: OwnTagger
     """The tags of one sentence out of what a function returned for a block."""
     rows = list(output) if isinstance(output, Sequence) else []
     if len(rows) != asked or not isinstance(rows[row], Sequence) or len(rows[row]) != words:
-        raise InputError(f"{_returned('tagger', tagger, output)}, expected one list of tags per sentence.")
+        raise InputError(f"{_returned('tagger', tagger, output)}, expected per sentence a list of one tag per word.")
     tags = [str(tag) for tag in rows[row]]
     wrong = next((tag for tag in tags if tag != "O" and not (tag[:2] in PREFIXES and len(tag) > 2)), None)
     if wrong is not None:

@@ -150,7 +150,7 @@ def test_a_function_of_the_user_tags(run, tmp_path) -> None:
     found = tagged("look_up")
     assert found["predicted"].to_pylist()[0] == ["O"] * 5 + ["B-Chemical", "O"] or "aspirin" not in found["tokens"][0]
     assert {tag for tags in found["predicted"].to_pylist() for tag in tags} == {"O", "B-Chemical"}
-    with pytest.raises(InputError, match="expected one list of tags per sentence"):
+    with pytest.raises(InputError, match="expected per sentence a list of one tag per word"):
         tagged("short")
     with pytest.raises(InputError, match="returned the tag 'Disease', expected O, B-TYPE or I-TYPE"):
         tagged("wrong")
