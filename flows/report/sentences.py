@@ -24,6 +24,7 @@ from assay.flows.report.scorecard import (
     subjects_of,
     worst_class,
 )
+from assay.infra.errors import all_named
 from assay.tasks.attacks.chance.flips import NO_MORE
 from assay.tasks.attacks.terms.measures import HIGHER, LOWER
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
@@ -63,8 +64,7 @@ def listed(names: Sequence[str]) -> str:
     ('a', 'a and b', 'a, b, c and 2 more')
     """
     rest = [f"{len(names) - 3} more"] if len(names) > 3 else []
-    *first, last = [*names[:3], *rest]
-    return f"{', '.join(first)} and {last}" if first else last
+    return all_named([*names[:3], *rest])
 
 
 def _share(finding: Finding) -> str:
@@ -186,9 +186,10 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
         spared = f", that of {copy.subject} on {_share(copy)}" if copy is not None else ""
         changed = f"{_share(success)} of the texts it attacks{_by_chance(findings, success)}{spared}"
         text = f"The attack {success.of} changes the answer of {base} on {changed}."
+    elif left.stage != "attack" and whole is not None and whole.degenerate:
+        text = f"{base} is {whole.verdict}, and attacks on it tell nothing."
     elif left.stage != "attack" and whole is not None:
-        drop = findings.get(f"{left.stage}.drop", *left.about)
-        verdict = "" if drop is None else drop.verdict
+        verdict = getattr(findings.get(f"{left.stage}.drop", *left.about), "verdict", "")
         goes = "falls" if verdict == LOWER else "goes"
         doubt = "" if verdict in (LOWER, HIGHER) else ", not shown to be more than chance"
         ends = f"from {number(whole.value)} to {_score(left)}"

@@ -314,6 +314,13 @@ def test_a_score_falls_under_attack_only_where_a_drop_is_shown(verdict: str) -> 
     assert [line.text for line in sentences(KINDS, findings)] == [told]
 
 
+def test_of_a_tagger_that_names_nothing_the_head_says_that_and_not_that_its_score_stands() -> None:
+    silent = "degenerate: it names no entity"
+    scores = [Finding("ner.f1", of, "", "mine", 0.0, 0.0, 0.08, 94, verdict=silent) for of in ("clean", "swap")]
+    told = "mine is degenerate: it names no entity, and attacks on it tell nothing."
+    assert [line.text for line in sentences(KINDS, FindingIndex(scores))] == [told]
+
+
 def test_a_copy_keeps_what_it_keeps_under_the_same_attack_not_under_its_own_worst() -> None:
     scores = {("mine", "swap"): 0.23, ("mine", "synonymy"): 0.43, ("mine+on-swap", "swap"): 0.59}
     scores |= {("mine+on-swap", "synonymy"): 0.39, ("mine", "clean"): 0.8, ("mine+on-swap", "clean"): 0.76}
