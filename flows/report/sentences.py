@@ -63,8 +63,7 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c", "d", "e"])
     ('a', 'a and b', 'a, b, c and 2 more')
     """
-    rest = [f"{len(names) - 3} more"] if len(names) > 3 else []
-    return all_named([*names[:3], *rest])
+    return all_named(names if len(names) <= 3 else [*names[:3], f"{len(names) - 3} more"])
 
 
 def _share(finding: Finding) -> str:

@@ -313,14 +313,16 @@ _UNVOTED_NOTE = "Their label is the default one: nobody says anything of them, w
 
 def hardest_of(curated: pa.Table) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The rows of the hardest samples that rules voted on, and of those that no rule did, the last in the order first.
+    Where all have one bound none is hardest.
 
-    >>> order = pa.table({"id": ["a", "b", "c"], "rank": [0, 1, 2], "votes_cast": [3, 2, 0]})
-    >>> [[row["id"] for row in rows] for rows in hardest_of(order)]
+    >>> order = {"id": ["a", "b", "c"], "rank": [0, 1, 2], "votes_cast": [3, 2, 0], "lower": [0.9, 0.8, 0.0]}
+    >>> [[row["id"] for row in rows] for rows in hardest_of(pa.table(order))]
     [['b', 'a'], ['c']]
     """
     voted, unvoted = (curated.filter(test(curated["votes_cast"], 0)) for test in (pc.greater, pc.equal))
     voted, unvoted = (rows.sort_by([("rank", "descending")]).slice(0, _HARDEST) for rows in (voted, unvoted))
-    return voted.to_pylist(), unvoted.slice(0, _UNVOTED).to_pylist()
+    hardest = voted.to_pylist() if len(curated["lower"].unique()) > 1 else []
+    return hardest, unvoted.slice(0, _UNVOTED).to_pylist()
 
 
 def _named(rows: Sequence[Mapping[str, Any]], classes: Mapping[int, str]) -> list[NamedSample]:

@@ -228,6 +228,14 @@ def test_the_hardest_come_first_with_what_rules_say_and_unvoted_samples_stand_ap
     assert (part.samples[0].note, part.samples[0].votes) == ("labelled malignant", "border says benign")
 
 
+def test_where_all_have_one_score_no_sample_is_called_the_most_adversarial():
+    order = curated()
+    tied = order.set_column(order.column_names.index("lower"), "lower", pa.array([0.5] * order.num_rows))
+    part = page(outcome_of(), curve(), tied, CLASSES)
+    assert blocks(part, SampleList) == []
+    assert part.samples == []
+
+
 def test_plateaus_are_groups_of_ties():
     plot = interval_plot(curated(), curated().num_rows)
     assert "3 plateaus for 30 samples" in plot.note
