@@ -255,7 +255,7 @@ def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: in
     return Finding("annotators.alpha", of=of, n=n, unit="α").estimated(alpha)
 
 
-@stage(version=6, title="annotators")
+@stage(version=7, title="annotators")
 def measure_agreement(
     samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
 ) -> Artifact[Findings]:

@@ -26,6 +26,7 @@ from assay.tasks.corruptions.table import MEDMNIST_C
 from assay.tasks.corruptions.tallies import ALL, MEAN, Cell, Tally
 from assay.tasks.statistics.classification import joint_level
 from assay.tasks.statistics.classification_findings import About, class_findings, recall_findings
+from assay.tasks.statistics.clusters import normal_to_student
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import (
@@ -91,7 +92,7 @@ def clustered_share(
     each = total / of.units
     known = None if intraclass is None else 1 + (each - 1) * intraclass
     inflation = max((effect for effect in (own, known) if effect is not None), default=each)
-    correction = 1.0 if own is None else _t_correction(_blocks(of), level)
+    correction = 1.0 if own is None else normal_to_student(_blocks(of), level)
     worth = min(max(total / inflation, of.units), total) * correction
     return Interval(value, *wilson_of(value * worth, worth, level))
 
@@ -137,14 +138,6 @@ def _inflation(of: Gram, hits: int, trials: int) -> float | None:
 def _blocks(of: Gram) -> float:
     """As many blocks of equal size as count: those there are, or the units in them, where these are fewer."""
     return min(float(of.sums[0, 0]), of.units)
-
-
-def _t_correction(blocks: float, level: float) -> float:
-    """(z/t)², t on n − 1 degrees of freedom: the spread of few blocks is itself uncertain."""
-    from scipy.special import ndtri, stdtrit
-
-    tail = (1 - level) / 2
-    return float(ndtri(tail) / stdtrit(blocks - 1, tail)) ** 2
 
 
 def clustered_ratio(

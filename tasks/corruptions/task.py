@@ -249,7 +249,7 @@ def corrupt_subjects(
     return Corrupted(flips, images)
 
 
-@stage(version=6, title="flips", draws=True)
+@stage(version=7, title="flips", draws=True)
 def measure_corruptions(
     flips: Artifact[FrameFlips],
     settings: Corruptions,

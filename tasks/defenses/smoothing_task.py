@@ -173,7 +173,7 @@ def certify_subject(
     return certified
 
 
-@stage(version=3, title="certified accuracy")
+@stage(version=4, title="certified accuracy")
 def measure_certified(
     certified: Artifact[Certified], name: str, how: str, settings: Smoothing, evaluation: Artifact[Samples]
 ) -> Artifact[Findings]:

@@ -167,7 +167,7 @@ def join_samples(original: Artifact[Samples], copy: Artifact[Samples], unchanged
 Noised = Mapping[str, Artifact[Predictions]]
 
 
-@stage(version=7, title="defences")
+@stage(version=8, title="defences")
 def measure_text_defences(
     predictions: Mapping[str, Artifact[Predictions]],
     attacked: Mapping[str, Mapping[str, Artifact[AttackedTexts]]],

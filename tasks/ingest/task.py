@@ -328,7 +328,7 @@ class Settled(NamedTuple):
     findings: Artifact[Findings]
 
 
-@stage(version=2, title="answers")
+@stage(version=3, title="answers")
 def settle_gold(samples: Artifact[Samples], classes: Artifact[Classes], answers: AnswerFiles) -> Settled:
     """The samples whose gold is what people answered, where they did."""
     names = class_names(collect(classes, None))

@@ -112,7 +112,7 @@ class LabelAudit(NamedTuple):
     doubts: Artifact[LabelDoubts]
 
 
-@stage(version=2, title="label errors", draws=True)
+@stage(version=3, title="label errors", draws=True)
 def doubt_labels(
     samples: Artifact[Samples],
     predictions: Mapping[str, Artifact[Predictions]],

@@ -152,7 +152,7 @@ def score_samples(
     return Scored(scored[0], write_table(findings_table(findings), into=Findings))
 
 
-@stage(version=9, title="trend", draws=True)
+@stage(version=10, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],

@@ -296,7 +296,7 @@ def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significa
     return findings
 
 
-@stage(version=5, title="slices", draws=True)
+@stage(version=6, title="slices", draws=True)
 def measure_slices(
     samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
 ) -> Artifact[Findings]:

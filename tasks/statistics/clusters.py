@@ -31,21 +31,26 @@ class Effective(NamedTuple):
     clusters: float
 
     def counted(self, level: float = 0.95) -> float:
-        """n·(z/t)², t on one degree of freedom less than clusters count: the spread of few is itself uncertain. All of
-        them where each is its own cluster; 0 for one cluster, or where so few know next to nothing.
+        """n·(z/t)², see `normal_to_student`. All of them where each is its own cluster; 0 for one cluster, or where so
+        few know next to nothing.
 
         >>> round(Effective(100.0, 20).counted(), 1), Effective(100.0, 100.0).counted()
         (87.7, 100.0)
         """
-        from scipy.special import ndtri, stdtrit
-
         if self.clusters < 1 + 1e-9:
             return 0.0
         if self.clusters >= self.n:
             return self.n
-        tail = (1 - level) / 2
-        counted = self.n * float(ndtri(tail) / stdtrit(self.clusters - 1, tail)) ** 2
+        counted = self.n * normal_to_student(self.clusters, level)
         return counted if counted >= 1 else 0.0
+
+
+def normal_to_student(clusters: float, level: float = 0.95) -> float:
+    """(z/t)², t on one degree of freedom less than clusters count: the spread of few is itself uncertain."""
+    from scipy.special import ndtri, stdtrit
+
+    tail = (1 - level) / 2
+    return float(ndtri(tail) / stdtrit(clusters - 1, tail)) ** 2
 
 
 def kish(sizes: npt.ArrayLike) -> float:
@@ -178,7 +183,8 @@ def effective_of(apart: npt.ArrayLike, sizes: npt.ArrayLike, squares: float) -> 
 
     The design effect is the variance of the mean over clusters, each seen from the mean of the others as a jackknife
     does, over that of independent samples; it is never taken below 1. Where all values are equal each cluster counts
-    as one.
+    as one. A few clusters that differ (of one error each, say) hardly show how alike samples are: the effect of d of
+    them is taken together with that of clusters which count as one, d² to 1; d is (Σ v)²/Σ v² of what they add.
     """
     sums, counts = np.asarray(apart, dtype=np.float64), np.asarray(sizes, dtype=np.int64)
     sums, counts = sums[counts > 0], counts[counts > 0]
@@ -187,8 +193,11 @@ def effective_of(apart: npt.ArrayLike, sizes: npt.ArrayLike, squares: float) -> 
         return Effective(float(n), float(n))
     if groups < 2 or not squares:
         return Effective(equal, equal)
-    scaled = from_the_others(sums, counts)
-    return Effective(n / max(1.0, float(scaled @ scaled) * n**2 / squares), equal)
+    added = from_the_others(sums, counts) ** 2
+    variance, effect = float(added.sum()), float(added.sum()) * n**2 / squares
+    differing = variance**2 / float(added @ added) if variance else float(groups)
+    shrunk = (differing**2 * effect + n / equal) / (differing**2 + 1)
+    return Effective(n / max(1.0, effect, shrunk), equal)
 
 
 def counted_share(metric: str, right: npt.ArrayLike, sizes: npt.ArrayLike, grouped: bool) -> Finding:

@@ -165,7 +165,7 @@ def label_partition(votes: pa.Table, labeler: Labeler, classes: int, default: in
     return Tallied(labels, {"undecided": pc.sum(labels.column("undecided"), min_count=0).as_py()})
 
 
-@stage(version=2, title="labelers")
+@stage(version=3, title="labelers")
 def compare_labelers(
     labels: Sequence[Artifact[WeakLabels]], samples: Artifact[Samples], labelers: Sequence[str]
 ) -> Artifact[Findings]:

@@ -99,7 +99,7 @@ def measure_corruptions_above_chance(
     return write_table(findings_table(findings), into=Findings)
 
 
-@stage(version=2, title="question put otherwise")
+@stage(version=3, title="question put otherwise")
 def measure_variants(
     texts: Artifact[Samples],
     varied: Sequence[Artifact[Predictions]],

@@ -379,7 +379,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=16, title="word findings")
+@stage(version=17, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,
@@ -399,7 +399,7 @@ def measure_words(
     return write_table(findings_table([*measured, *space_findings(spaces, name, subject)]), into=Findings)
 
 
-@stage(version=8, title="word attacks compared")
+@stage(version=9, title="word attacks compared")
 def compare_words(
     first: Artifact[AttackedTexts],
     second: Artifact[AttackedTexts],
@@ -503,7 +503,7 @@ def _noised(
     return noisy
 
 
-@stage(version=7, title="noise findings")
+@stage(version=8, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples],
     said: Artifact[Predictions],

@@ -142,6 +142,22 @@ def test_75_patients_of_four_images_are_covered():
     assert ours >= 0.9 > plain
 
 
+@pytest.mark.parametrize(("groups", "each", "share"), [(30, 10, 0.98), (30, 10, 0.95), (20, 10, 0.95)])
+def test_shares_with_few_errors_are_covered(groups, each, share):
+    """.98, .95 and .98 of 3,000 draws hold the share (.88, .91 and .91 where a few groups with an error each were taken
+    to show that samples of a group are not alike)."""
+    assert coverage(300, groups, each, share)[0] >= 0.93
+
+
+def test_an_error_in_one_group_says_little_of_how_alike_samples_are():
+    groups, hits = np.repeat(np.arange(30), 10), np.ones(300)
+    assert effective_size(hits, groups).n == 30
+    hits[0] = 0
+    assert 50 < effective_size(hits, groups).n < 60  # halfway between an effect of 1 and one of 10
+    hits[::20] = 0  # an error in each of fifteen groups does show it
+    assert effective_size(hits, groups).n > 270
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("groups", "each"), [(75, 4), (30, 10)])
 def test_coverage_over_600_draws(groups, each):
