@@ -136,7 +136,7 @@ def ratio_of(above: Array, below: Array) -> Statistic:
     """The statistic Σ above / Σ below of sums per group [G]; NaN where nothing stands below."""
 
     def statistic(weights: Array) -> Array:
-        return _divided(weights @ above, weights @ below)
+        return divided(weights @ above, weights @ below)
 
     return statistic
 
@@ -151,7 +151,7 @@ def mean_of_ratios(above: Array, below: Array) -> Statistic:
     [1.75]
     """
 
-    return lambda weights: mean_where_known(_divided(weights @ above, weights @ below))
+    return lambda weights: mean_where_known(divided(weights @ above, weights @ below))
 
 
 def mean_where_known(values: Array) -> Array:
@@ -161,7 +161,7 @@ def mean_where_known(values: Array) -> Array:
     [1.5, nan]
     """
     known = np.isfinite(values)
-    return _divided(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
+    return divided(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1).astype(np.float64))
 
 
 def critical_value(drawn: Array, value: Array, level: float = 0.95) -> float:
@@ -212,5 +212,6 @@ def _acceleration(jackknife: Array, times: npt.NDArray[np.int64] | None = None) 
     return float((often * apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
 
 
-def _divided(above: Array, below: Array) -> Array:
+def divided(above: Array, below: Array) -> Array:
+    """above / below, NaN where nothing stands below."""
     return np.asarray(np.divide(above, below, out=np.full(np.shape(above), np.nan), where=below > 0))

@@ -14,24 +14,24 @@ from assay.tasks.statistics.classification import Groups
 from assay.tasks.statistics.clusters import codes_of, kish, share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.paired import compared_shares
-from assay.tasks.statistics.resampling import RESAMPLES, Interval, bca_interval, expanded, pooled
+from assay.tasks.statistics.resampling import RESAMPLES, Interval, bca_interval, divided, expanded, pooled
 
 Counts = npt.NDArray[np.float64]  # [..., 4]: tp, fp, fn, tn
 
 
 def sensitivity(counts: Counts) -> Counts:
     """TP / (TP + FN)."""
-    return _ratio(counts[..., 0], counts[..., 0] + counts[..., 2])
+    return divided(counts[..., 0], counts[..., 0] + counts[..., 2])
 
 
 def specificity(counts: Counts) -> Counts:
     """TN / (TN + FP)."""
-    return _ratio(counts[..., 3], counts[..., 3] + counts[..., 1])
+    return divided(counts[..., 3], counts[..., 3] + counts[..., 1])
 
 
 def f1(counts: Counts) -> Counts:
     """2 TP / (2 TP + FP + FN)."""
-    return _ratio(2 * counts[..., 0], 2 * counts[..., 0] + counts[..., 1] + counts[..., 2])
+    return divided(2 * counts[..., 0], 2 * counts[..., 0] + counts[..., 1] + counts[..., 2])
 
 
 def g_mean(counts: Counts) -> Counts:
@@ -112,11 +112,6 @@ def _widened(
     within = expanded(kish(sums.sum(axis=1)))
     grouped = bca_interval(lambda weights: measure(weights @ sums), len(sums), generator, within)
     return float(np.fmin(alone[0], grouped.low)), float(np.fmax(alone[1], grouped.high))
-
-
-def _ratio(part: Counts, whole: Counts) -> Counts:
-    """part / whole, NaN where the whole is nothing."""
-    return np.asarray(np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0))
 
 
 DECIDED = ("trustworthy", "untrustworthy")
