@@ -285,7 +285,7 @@ def probe_subject(
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 
 
-@stage(version=13, title="robustness")
+@stage(version=14, title="robustness")
 def measure_attacks(
     attacked: list[Artifact[Attacked]],
     classes: Artifact[Classes],

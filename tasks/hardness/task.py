@@ -142,7 +142,7 @@ def find_disagreement(predictions: list[Artifact[Predictions]]) -> Artifact[Samp
     return hardness
 
 
-@stage(version=5, title="hardness")
+@stage(version=6, title="hardness")
 def relate_hardness(
     measures: list[Artifact[SampleHardness]],
     samples: Artifact[Samples],

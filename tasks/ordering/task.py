@@ -119,7 +119,7 @@ class Scored(NamedTuple):
     findings: Artifact[Findings]
 
 
-@stage(version=3, title="scores")
+@stage(version=4, title="scores")
 def score_samples(
     intervals: Artifact[Intervals],
     votes: Artifact[Votes],
@@ -152,7 +152,7 @@ def score_samples(
     return Scored(scored[0], write_table(findings_table(findings), into=Findings))
 
 
-@stage(version=10, title="trend", draws=True)
+@stage(version=11, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],

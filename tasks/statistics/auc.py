@@ -1,8 +1,8 @@
 """The area under the ROC curve from probabilities, with DeLong's interval; binary, one class against the rest, labels.
 
-The mean over classes takes its interval from the same sums as a single area (`order_test.AreaSums`): each sample, or
-group of them, has one influence on each class's area, and these are averaged before they are squared, so that the
-covariances between classes, which come from the same samples, are in.
+The mean over classes has the interval that the areas' own come to (MOVER), for the area of a rare class is uncertain
+though its few samples vary little, or not at all. How the areas vary together is known of the influence that each
+sample, or group of them, has on each (`order_test.AreaSums`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from assay.data.arrays import Floats
 from assay.tasks.statistics.between_runs import Sampled
+from assay.tasks.statistics.class_scores import correlation, mover
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.order_test import AreaSums, area_interval, area_sums
@@ -55,11 +56,11 @@ def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 
     >>> macro_auc([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.8, 0.2]], [1, 0, 1, 0]).value
     0.75
     """
-    area = label_auc(*_one_against_rest(probabilities, gold), level, groups)
+    area = label_auc(*one_against_rest(probabilities, gold), level, groups)
     return replace(area, left_out=(0, 1)) if area.left_out and np.shape(probabilities)[1] == 2 else area
 
 
-def _one_against_rest(probabilities: npt.ArrayLike, gold: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.int64]]:
+def one_against_rest(probabilities: npt.ArrayLike, gold: npt.ArrayLike) -> tuple[Floats, npt.NDArray[np.int64]]:
     """The columns whose areas are averaged, and for each which samples are of its class; of two classes the second."""
     scores, codes = np.asarray(probabilities, dtype=np.float64), np.asarray(gold)[:, None]
     classes = np.arange(scores.shape[1])[1 if scores.shape[1] == 2 else 0 :]
@@ -79,7 +80,10 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
     measured = [area for area in areas if area is not None]
     if not measured:
         return AUC(None, None, None, n, left_out)
-    return AUC(*area_interval(*measured, level=level), n, left_out)
+    moved = np.column_stack([area.influence for area in measured])
+    ends = [area_interval(area, level) for area in measured]
+    value, low, high = mover(np.full(len(ends), 1 / len(ends)), ends, correlation(moved))
+    return AUC(value, max(0.0, low), min(1.0, high), n, left_out)
 
 
 def _areas(scores: Floats, truth: npt.NDArray[np.integer], groups: Groups) -> list[AreaSums | None]:
@@ -108,7 +112,7 @@ def area_by_sample(ids: Sequence[str], probabilities: npt.ArrayLike, truth: npt.
     """
     scores, labels = np.asarray(probabilities, dtype=np.float64), truth
     if truth.ndim == 1:
-        scores, labels = _one_against_rest(scores, truth)
+        scores, labels = one_against_rest(scores, truth)
     areas = [area for area in _areas(scores, labels, None) if area is not None]
     if not areas:
         return None

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assay.data.arrays import Bools, Counts
+from assay.data.arrays import Bools, Counts, Floats
 from assay.infra.errors import InputError
 from assay.tasks.statistics.classification import NOTHING, Groups, Proportion, Said, Truth, joint_level, proportion_of
 from assay.tasks.statistics.clusters import codes_of
 from assay.tasks.statistics.findings import Finding, distinct
 from assay.tasks.statistics.paired import Difference, compared_counts, compared_shares, not_lower_p
+from assay.tasks.statistics.resampling import Interval
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,19 @@ class ClassCounts:
 
 
 def _correlation(sums: Counts, samples: Counts) -> npt.NDArray[np.float64]:
-    """How means vary together, by their sums and numbers of samples in each independent unit [G, k]; of one unit, which
-    says nothing of it, as one."""
-    if len(sums) < 2:
-        return np.ones((sums.shape[1], sums.shape[1]))
-    moved = sums - samples * (sums.sum(axis=0) / samples.sum(axis=0))
+    """How means vary together, by their sums and numbers of samples in each independent unit [G, k]."""
+    return correlation(sums - samples * (sums.sum(axis=0) / samples.sum(axis=0)))
+
+
+def correlation(moved: Floats) -> Floats:
+    """How values vary together, by how far each independent unit moves them [G, k]; of one unit, which says nothing of
+    it, as one.
+
+    >>> correlation(np.array([[2.0, 1.0], [-2.0, -1.0]])).round(9).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+    if len(moved) < 2:
+        return np.ones((moved.shape[1], moved.shape[1]))
     together = moved.T @ moved
     spread = np.sqrt(np.diag(together))
     together = together / np.outer(np.where(spread > 0, spread, 1.0), np.where(spread > 0, spread, 1.0))
@@ -96,7 +105,7 @@ def _units(groups: Groups, n: int) -> Counts:
 
 
 def mover(
-    weights: npt.NDArray[np.float64], estimates: Sequence[Proportion | Difference], correlation: npt.NDArray[np.float64]
+    weights: Floats, estimates: Sequence[Proportion | Difference | Interval], together: Floats
 ) -> tuple[float, float, float]:
     """Σ w·estimate with the interval that the estimates' own come to (MOVER): value, low, high."""
     value, low, high = (
@@ -104,7 +113,7 @@ def mover(
     )
     middle = float(weights @ value)
     below, above = (
-        math.sqrt(max(0.0, float(part @ correlation @ part)))
+        math.sqrt(max(0.0, float(part @ together @ part)))
         for part in (weights * (value - low), weights * (high - value))
     )
     return middle, middle - below, middle + above

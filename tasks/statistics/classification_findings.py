@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc
+from assay.tasks.statistics.auc import AUC, auc_finding, label_auc, macro_auc, one_against_rest
 from assay.tasks.statistics.calibration import brier, calibration_error, error_findings, risk_area_interval
 from assay.tasks.statistics.class_scores import (
     ClassCounts,
@@ -188,11 +188,8 @@ def class_areas(
     """
     if truth.ndim == 1 and len(classes) == 2:
         return []
-    of_classes = (
-        truth if truth.ndim == 2 else np.where(truth[:, None] < 0, -1, truth[:, None] == np.arange(len(classes)))
-    )
-    columns = [[code] for code in range(len(classes))]
-    areas = [label_auc(probabilities[:, at], of_classes[:, at].astype(np.int64), groups=groups) for at in columns]
+    scores, labels = one_against_rest(probabilities, truth) if truth.ndim == 1 else (probabilities, truth)
+    areas = [label_auc(scores[:, [at]], labels[:, [at]], groups=groups) for at in range(len(classes))]
     return [about.area("class_auc", area, classes, part=name) for name, area in zip(classes, areas, strict=True)]
 
 

@@ -178,21 +178,14 @@ class AreaSums:
 
     @property
     def groups(self) -> float:
-        """As many groups of equal size as count; where fewer than ten have right (or wrong) labels, only these: hardly
-        more is known of how such labels vary."""
-        count = kish(self.right + self.wrong)
-        return min(count, self.pairs) if self.pairs < FEWEST_CLUSTERS else count
+        """As many groups of equal size as count, of those with right labels or of those with wrong ones, whichever are
+        fewer: no more is known of how such labels vary."""
+        return min(kish(self.right), kish(self.wrong))
 
     @property
     def pairs(self) -> int:
         """Pairs of a right and a wrong label that share no group, at least."""
         return int(min(np.count_nonzero(self.right), np.count_nonzero(self.wrong)))
-
-    @property
-    def unseen(self) -> float:
-        """The largest variance that right (or wrong) labels which all lie in one group may have, and do not show."""
-        alone = sum(int(np.count_nonzero(kind)) == 1 for kind in (self.right, self.wrong))
-        return alone * self.value * (1 - self.value)
 
     @property
     def influence(self) -> Floats:
@@ -300,24 +293,21 @@ def area_sums(scores: npt.ArrayLike, right: npt.ArrayLike, groups: npt.ArrayLike
     return AreaSums(*(sums_by_cluster(codes, column, there) for column in columns))
 
 
-def area_interval(*areas: AreaSums, level: float = 0.95) -> Interval:
-    """The area, or the mean of several over the same groups, with its interval on the logit scale; Wilson's for
-    disjoint pairs where nothing varies.
+def area_interval(area: AreaSums, level: float = 0.95) -> Interval:
+    """The area with its interval on the logit scale; Wilson's for disjoint pairs where nothing varies.
 
     >>> interval = area_interval(area_sums([4, 3, 2, 1] * 5, [1, 0, 1, 0] * 5, range(20)))
     >>> [round(value, 3) for value in (interval.value, interval.low, interval.high)]
-    [0.75, 0.446, 0.918]
+    [0.75, 0.42, 0.926]
     """
-    value = float(np.mean([area.value for area in areas]))
-    strayed = np.mean([area.influence for area in areas], axis=0)
-    pairs = min(area.pairs for area in areas)
-    if pairs < 2 and len(areas) == 1:  # one label, or the labels of one group, show no spread
+    value, pairs, strayed = area.value, area.pairs, area.influence
+    if pairs < 2:  # one label, or the labels of one group, show no spread
         return Interval(value, 0.0, 1.0)
-    variance = math.fsum(strayed * strayed) + sum(area.unseen for area in areas) / len(areas) ** 2
+    variance = math.fsum(strayed * strayed)
     if variance <= 1e-18 or not 0 < value < 1:
         return Interval(value, *wilson_of(value * pairs, pairs, level))
     middle = math.log(value / (1 - value))
-    half = critical(max(area.groups for area in areas), level) * math.sqrt(variance) / (value * (1 - value))
+    half = critical(area.groups, level) * math.sqrt(variance) / (value * (1 - value))
     return Interval(value, 1 / (1 + math.exp(half - middle)), 1 / (1 + math.exp(-half - middle)))
 
 

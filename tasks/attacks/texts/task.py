@@ -169,7 +169,7 @@ def find_neighbours(
     return Swaps(near.swaps, nearest.vectors, near.limits)
 
 
-@stage(version=5, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])
+@stage(version=6, title="neighbours", draws=True, libraries=["gensim", "lemminflect", "transformers"])
 def look_for_neighbours(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -214,7 +214,7 @@ def keep_near(swaps: Artifact[WordSwaps], known: Artifact[SynonymCosines], wante
     return NearEnough(near, write_table(pa.Table.from_pylist([limit], schema=CosineLimits.schema), into=CosineLimits))
 
 
-@stage(version=4, title="guided swaps", draws=True, libraries=["lemminflect"])
+@stage(version=5, title="guided swaps", draws=True, libraries=["lemminflect"])
 def look_into_pools(
     samples: Artifact[Samples],
     training: Artifact[Samples],
@@ -379,7 +379,7 @@ def rewrite_texts(
     return Rewritten(attacked, write_table(CosineLimits.schema.empty_table(), into=CosineLimits))
 
 
-@stage(version=17, title="word findings")
+@stage(version=18, title="word findings")
 def measure_words(
     attacked: Artifact[AttackedTexts],
     name: str,
@@ -503,7 +503,7 @@ def _noised(
     return noisy
 
 
-@stage(version=8, title="noise findings")
+@stage(version=9, title="noise findings")
 def measure_noise(
     noisy: Artifact[Samples],
     said: Artifact[Predictions],

@@ -56,7 +56,7 @@ def audited_in_order(
     return ordered_samples(order, decided, alike, audited)
 
 
-@stage(version=5, title="along", draws=True)
+@stage(version=6, title="along", draws=True)
 def follow_subject(
     curated: Artifact[CuratedSets],
     intervals: Artifact[Intervals],

@@ -82,7 +82,7 @@ def predict_images(
     return predictions
 
 
-@stage(version=12, title="clean")
+@stage(version=13, title="clean")
 def measure_images(
     predictions: Artifact[Predictions], evaluation: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:

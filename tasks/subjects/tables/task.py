@@ -125,7 +125,7 @@ def predict_samples(
     return _predicted(predict_out_of_fold, samples, subject, models=CrossFitted.from_files(read_files(files)))
 
 
-@stage(version=6, title="agreement", draws=True)
+@stage(version=7, title="agreement", draws=True)
 def measure_subject(
     predictions: Artifact[Predictions],
     curated: Artifact[CuratedSets],
@@ -154,7 +154,7 @@ def measure_subject(
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
-@stage(version=10, title="along", draws=True)
+@stage(version=11, title="along", draws=True)
 def judge_subject(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],

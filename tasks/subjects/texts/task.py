@@ -169,7 +169,7 @@ def predict_texts(
     return predictions
 
 
-@stage(version=12, title="clean")
+@stage(version=13, title="clean")
 def measure_texts(
     predictions: Artifact[Predictions], samples: Artifact[Samples], classes: Artifact[Classes], name: str
 ) -> Artifact[Findings]:
