@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.data.arrays import Counts
-from assay.tasks.statistics.resampling import LEVEL, multinomial_draws
+from assay.tasks.statistics.resampling import FEWEST as FEWEST_RESAMPLED
+from assay.tasks.statistics.resampling import LEVEL, expanded, multinomial_draws
 
 """Per sentence [n, 3] (or per group of sentences): entities found, entities named, entities there are."""
 
@@ -116,12 +117,14 @@ def informative_sentences(counts: Counts) -> int:
     return int(counts.any(axis=1).sum())
 
 
-def percentiles(values: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The percentile interval of bootstrap values; those that are undefined in a resample are left out."""
+def percentiles(values: npt.NDArray[np.float64], samples: int | None = None) -> tuple[float, float]:
+    """The percentile interval of bootstrap values, of few samples at the level that holds as often (`expanded`); values
+    that are undefined in a resample are left out."""
+    level = LEVEL if samples is None or samples >= FEWEST_RESAMPLED else expanded(samples)
     known = values[np.isfinite(values)]
     if not len(known):
         return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -63,8 +63,8 @@ Key = tuple[str, str]
 class Estimate:
     """A value, and what it is in every resample of the samples [b]: estimates from the same resamples are paired.
 
-    `samples` is how many samples tell something of a share, or of a difference of shares (F1 among them); None of what
-    is no share.
+    `samples` is how many samples (or groups of them) tell something of a share, or of a difference of shares (F1 among
+    them); None of what is no share.
     """
 
     value: float
@@ -83,7 +83,7 @@ class Estimate:
 
         Resamples of samples that all say the same say it too, and their percentiles would claim certainty.
         """
-        low, high = percentiles(self.resamples)
+        low, high = percentiles(self.resamples, self.samples)
         if low < high or np.isnan(low):
             return low, high
         return (float("nan"), float("nan")) if self.samples is None else unvaried(self.value, self.samples)
@@ -453,7 +453,7 @@ def _interval(estimate: Estimate, n: float) -> tuple[float, float]:
     Resamples of none (or all) that were found know only none (or all): there the bootstrap alone would claim certainty.
     F1 is the share of what was found of the mean of what was named and what is there.
     """
-    low, high = percentiles(estimate.resamples)
+    low, high = percentiles(estimate.resamples, estimate.samples)
     if not np.isfinite([estimate.value, low]).all():
         return float("nan"), float("nan")
     lowest, highest = wilson_of(min(estimate.value * n, n), n)

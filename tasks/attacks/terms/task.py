@@ -101,7 +101,7 @@ def match_entities(
     return matches
 
 
-@stage(version=5, title="ner", draws=True)
+@stage(version=6, title="ner", draws=True)
 def measure_tagger(
     matches: Mapping[str, Artifact[EntityMatches]], subject: str, statistics: Statistics, samples: Artifact[Samples]
 ) -> Artifact[Findings]:
@@ -113,7 +113,7 @@ def measure_tagger(
     return _measured("ner", findings, matches, subject)
 
 
-@stage(version=3, title="ner gains", draws=True)
+@stage(version=4, title="ner gains", draws=True)
 def compare_taggers(
     before: Mapping[str, Artifact[EntityMatches]],
     after: Mapping[str, Artifact[EntityMatches]],

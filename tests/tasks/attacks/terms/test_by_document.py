@@ -25,25 +25,30 @@ def counted(rng: np.random.Generator, documents: int = DOCUMENTS) -> dict[tuple[
     return sets
 
 
-def coverage(draws: int) -> dict[str, float]:
+def coverage(draws: int, documents: int = DOCUMENTS, resamples: int = 10_000) -> dict[str, float]:
     """How often intervals by document, and those by sentence, hold the true F1 and drop."""
     rng = np.random.default_rng(4)
     truth = {key: scores(one.sum(axis=0)).f1 for key, one in counted(rng, 40_000).items()}
     groups, held = (
-        np.arange(DOCUMENTS).repeat(EACH),
+        np.arange(documents).repeat(EACH),
         dict.fromkeys(("f1", "drop", "f1 by sentence", "drop by sentence"), 0),
     )
     for _ in range(draws):
-        sets = counted(rng)
+        sets = counted(rng, documents)
         for name, unit in (("", groups), (" by sentence", None)):
             counts = [by_group(one, unit) for one in sets.values()]
-            sums = resampled(counts, rng)
+            sums = resampled(counts, rng, resamples)
             tested = dict(zip(sets, map(measures.tested_by, counts, sums), strict=True))
             low, high = tested[CLEAN].f1.interval
             held[f"f1{name}"] += low <= truth[CLEAN] <= high
             low, high = (tested[CLEAN].f1 - tested[SWAP].f1).interval
             held[f"drop{name}"] += low <= truth[CLEAN] - truth[SWAP] <= high
     return {name: count / draws for name, count in held.items()}
+
+
+def test_f1_and_drops_of_ten_documents_are_covered():
+    held = coverage(300, documents=10, resamples=1000)
+    assert min(held["f1"], held["drop"]) >= 0.9
 
 
 @pytest.mark.slow
