@@ -129,6 +129,10 @@ def _families(findings: FindingIndex, settings: Statistics) -> list[Block]:
         how = how if own or settings.correction == "holm" else "not corrected, as asked"
         if tests:
             rows.append((name, len(tests), held, "its own" if own else level, how))
+    above = [floor for name in ("attack", "corruption") for floor in findings.select(f"{name}.above_chance") if floor.n]
+    if above:
+        shown = sum(floor.verdict == "more than chance" for floor in above)
+        rows.append(("Changes above the noise floor", len(above), shown, level, "not corrected for their number"))
     flags = [flag for flag in findings.select("attack.red_flag") if flag.n]
     if flags:
         raised = sum(flag.value == 1.0 for flag in flags)

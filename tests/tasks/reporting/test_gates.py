@@ -86,6 +86,19 @@ def test_families_that_keep_a_level_of_their_own_are_listed_beside_the_others():
     ]
 
 
+def test_changes_above_the_noise_floor_are_listed_as_tests_of_which_none_is_corrected():
+    shown = Finding("attack.above_chance", "a2t", "", "net", 0.1, n=9, p_value=0.001, verdict="more than chance")
+    above = [
+        shown,
+        replace(shown, metric="corruption.above_chance"),
+        replace(shown, of="noise", p_value=0.3, verdict="no more than chance"),
+        replace(shown, of="swap", value=None, n=0, p_value=None, verdict="not measured"),
+    ]
+    part = page(FindingIndex(above), [], Statistics())
+    assert families(part) == [("Changes above the noise floor", 3, 2, "0.01")]
+    assert part.blocks[-1].rows[0][-1] == "not corrected for their number"
+
+
 def test_primary_claims_are_listed_smallest_p_first():
     claims = [replace(finding, unit=PRIMARY) for finding in FINDINGS if finding.p_value is not None]
     table = page(FindingIndex(claims), [], Statistics()).blocks[-1]
