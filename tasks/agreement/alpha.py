@@ -29,6 +29,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.statistics.classification import Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of, kish, sums_by_cluster
+from assay.tasks.statistics.entities import FEWEST
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
 from assay.tasks.statistics.resampling import (
@@ -157,7 +158,8 @@ def krippendorff_alpha(counts: npt.ArrayLike, times: Times = None) -> float | No
 def alpha_interval(
     counts: npt.ArrayLike, generator: np.random.Generator, times: Times = None, groups: Groups = None
 ) -> Interval | None:
-    """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α.
+    """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α, and without
+    ends of fewer than ten samples, whose resamples know too little.
 
     Rows that are alike are resampled together, which is the same of as many samples as you like; `times` is how many
     samples each stands for. Those of a group stay together all the same.
@@ -174,6 +176,8 @@ def alpha_interval(
     if value is None:
         return None
     kinds, often = _pairable(counts, times)
+    if often.sum() < FEWEST:
+        return Interval(value, float("nan"), float("nan"))
     if groups is None:
         kinds, often = distinct_rows(kinds, often)
     given = kinds.sum(axis=1)
@@ -255,7 +259,7 @@ def _alpha_finding(labels: list[Codes], labelled: Labelled, of: str, classes: in
     return Finding("annotators.alpha", of=of, n=n, unit="α").estimated(alpha)
 
 
-@stage(version=7, title="annotators")
+@stage(version=8, title="annotators")
 def measure_agreement(
     samples: Artifact[Samples], classes: Artifact[Classes], settings: Annotators
 ) -> Artifact[Findings]:
