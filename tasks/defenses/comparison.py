@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.measures import WORST, trials_one_by_one
+from assay.tasks.statistics.between_runs import right_or_wrong
 from assay.tasks.statistics.class_scores import ClassCounts, class_counts, class_gains
 from assay.tasks.statistics.classification import (
     Groups,
@@ -71,12 +72,10 @@ class Answers:
         return class_counts(self.predicted, self.truth, classes, self.groups)
 
     def right(self) -> npt.NDArray[np.float64]:
-        """Per sample whether it is right, 1 or 0; of several labels the share that is; NaN where nobody knows."""
-        hits, known = self.predicted == self.truth, self.truth >= 0
-        if self.truth.ndim == 1:
-            return np.where(known, hits.astype(np.float64), np.nan)
-        counted = known.sum(axis=1)
-        return np.where(counted > 0, (hits & known).sum(axis=1) / np.maximum(counted, 1), np.nan)
+        """Per sample whether it is right, 1 or 0; of several labels how many are; NaN where nobody knows."""
+        known = np.atleast_2d((self.truth >= 0).T)
+        hits = np.atleast_2d((self.predicted == self.truth).T) & known
+        return np.where(known.any(axis=0), hits.sum(axis=0), np.nan)
 
 
 def clean_answers(predictions: pa.Table, truth: Truth, classes: int) -> Answers:
@@ -171,6 +170,7 @@ def paired_gain(
     With several labels per image a sample counts for the model that has more of its labels right, since the labels of
     one image are not independent of each other: with one label that is McNemar's test, with several the sign test. Only
     there the interval is a bootstrap's, for which a `generator` is needed; where all samples gain alike, `unvaried`.
+    The gain is that of the accuracies, to which a label that is known of few samples adds as much as the others.
     """
     if not np.array_equal(before.ids, after.ids):
         raise ValueError("only answers to the same samples can be compared")
@@ -180,7 +180,11 @@ def paired_gain(
     if before.truth.ndim == 1:
         return compared_shares(second, first, groups)
     assert generator is not None
-    gain = mean_difference(second, first, groups, generator)
+    was, now = (
+        right_or_wrong(each.ids.tolist(), each.predicted == each.truth, each.truth >= 0) for each in (before, after)
+    )
+    labels = was.below.mean()
+    gain = mean_difference(now.above / labels, was.above / labels, groups, generator)
     return gain, compared_shares(second > first, first > second, groups)[1]
 
 

@@ -138,7 +138,7 @@ def defend_subject(
     return defended
 
 
-@stage(version=10, title="defences", draws=True)
+@stage(version=11, title="defences", draws=True)
 def measure_defences(
     predictions: dict[str, Artifact[Predictions]],
     attacked: dict[str, list[Artifact[Attacked]]],

@@ -66,15 +66,20 @@ class Sampled:
 def right_or_wrong(
     ids: Sequence[str], right: npt.NDArray[np.bool_], known: npt.NDArray[np.bool_] | None = None
 ) -> Sampled:
-    """Samples that are right or wrong, without those of which nobody knows; of several labels [n, k], so many right.
+    """Samples that are right or wrong, without those of which nobody knows; of several labels [n, k], so many right,
+    those of a label that is known of few samples counting more: all together come to the mean of the labels' shares.
 
     >>> right_or_wrong(["a", "b"], np.array([[True, False], [True, True]])).above.tolist()
     [1.0, 2.0]
+    >>> known = np.array([[True, True], [True, False]])
+    >>> right_or_wrong(["a", "b"], np.array([[False, True], [True, True]]), known).value  # a half, and all of one
+    0.75
     """
     counted = np.ones_like(right) if known is None else known
     hits, n = (right & counted).astype(np.float64), counted.astype(np.float64)
     if right.ndim == 2:
-        hits, n = hits.sum(axis=1), n.sum(axis=1)
+        weights = len(n) / np.maximum(n.sum(axis=0), 1)
+        hits, n = hits @ weights, n @ weights
     there = n > 0
     return Sampled(np.array(ids, dtype=np.str_)[there], hits[there], n[there])
 

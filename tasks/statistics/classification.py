@@ -156,12 +156,6 @@ def accuracy(answers: Said, truth: Truth, groups: Groups = None) -> Proportion:
     return proportion(answers == truth, truth >= 0, groups=groups)
 
 
-def recalls(answers: Said, truth: Truth, classes: int) -> list[Proportion]:
-    """Per class: the share of its samples that were called so."""
-    _require_same(answers, truth)
-    return [proportion(answers == code, truth == code) for code in range(classes)]
-
-
 def majority_rate(truth: Truth, classes: int, groups: Groups = None) -> Proportion:
     """The accuracy of always giving the most frequent answer: the class, or each label's more frequent value.
 
@@ -267,7 +261,7 @@ def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:
     if not known.any():
         return False
     most = int(most_frequent(truth, classes))
-    by_class = [recall.value for recall in recalls(answers, truth, classes)]
+    by_class = [proportion(answers == code, truth == code).value for code in range(classes)]
     others = [value for at, value in enumerate(by_class) if at != most and value is not None]
     right, constant = accuracy(answers, truth), majority_rate(truth, classes)
     as_constant = (right.high or 0.0) >= (constant.value or 0.0)

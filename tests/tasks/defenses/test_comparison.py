@@ -47,11 +47,24 @@ def test_with_several_labels_a_sample_counts_for_the_model_that_has_more_of_them
     ids = np.array(["s0", "s1", "s2", "s3"])
     first = Answers("", CLEAN, ids, np.array([[1, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], bool), truth)
     second = Answers("", CLEAN, ids, np.array([[1, 0, 1], [0, 1, 1], [1, 0, 0], [1, 1, 1]], bool), truth)
-    assert first.right()[:3].tolist() == pytest.approx([2 / 3, 0, 1])
+    assert first.right()[:3].tolist() == [2, 0, 3]
     assert np.isnan(first.right()[3])
     gain, p = paired_gain(first, second, np.random.default_rng(0))
-    assert gain.value == pytest.approx((1 / 3 + 1 / 2 - 2 / 3) / 3)
+    assert gain.value == pytest.approx((1 / 3 - 1 / 3 + 0) / 3, abs=1e-12)  # label by label, as the accuracies
     assert p == pytest.approx(5 / 8)  # two samples for the second, one for the first
+
+
+def test_a_gain_is_the_difference_of_the_accuracies_also_where_few_know_a_label():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, (200, 2))
+    truth[20:, 1] = -1  # of the second label a tenth is known
+    before, after = truth.copy(), truth.copy()
+    before[:20, 1] = 1 - truth[:20, 1]  # and the first model is wrong on all of that
+    ids = np.array([f"s{at:03}" for at in range(200)])
+    first, second = (Answers("", CLEAN, ids, said == 1, truth) for said in (before, after))
+    gain, _ = paired_gain(first, second, np.random.default_rng(0))
+    assert gain.value == pytest.approx(0.5)  # accuracies of .5 and 1; it was .05
+    assert gain.low < 0.5 < gain.high
 
 
 def test_answers_to_other_samples_are_not_compared():

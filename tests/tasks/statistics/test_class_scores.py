@@ -11,7 +11,7 @@ from assay.tasks.statistics.class_scores import (
     constant_accuracy,
     worst_recall,
 )
-from assay.tasks.statistics.classification import accuracy, majority_rate, recalls
+from assay.tasks.statistics.classification import accuracy, majority_rate, proportion
 from assay.tasks.statistics.classification_findings import About, class_findings
 
 RNG = np.random.default_rng(3)
@@ -22,7 +22,9 @@ ANSWERS = np.where(RNG.random(100) < 0.7, TRUTH, RNG.integers(0, 3, 100))
 def test_balanced_accuracy_is_scikit_learns_and_recalls_are_those_of_every_class() -> None:
     counts = class_counts(ANSWERS, TRUTH, 3)
     assert balanced_accuracy(counts).value == pytest.approx(balanced_accuracy_score(TRUTH, ANSWERS), abs=1e-12)
-    assert [counts.recall(code) for code in range(3)] == recalls(ANSWERS, TRUTH, 3)
+    assert [counts.recall(code) for code in range(3)] == [
+        proportion(code == ANSWERS, code == TRUTH) for code in range(3)
+    ]
     assert constant_accuracy(counts) == majority_rate(TRUTH, 3)
 
 

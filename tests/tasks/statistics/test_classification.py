@@ -24,7 +24,6 @@ from assay.tasks.statistics.classification import (
     prediction_entropy,
     proportion,
     proportion_of,
-    recalls,
 )
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.clusters import clustered_wilson
@@ -58,8 +57,8 @@ def test_interval_of_labels_covers_the_truth_where_labels_fail_together() -> Non
 
 
 def test_recall_of_a_class_that_is_not_there_is_not_measured() -> None:
-    found = recalls(np.array([0, 0, 1]), np.array([0, 0, 0]), 2)
-    assert [one.value for one in found] == [2 / 3, None]
+    counts = class_counts(np.array([0, 0, 1]), np.array([0, 0, 0]), 2)
+    assert [counts.recall(code).value for code in range(2)] == [2 / 3, None]
 
 
 def test_recall_of_a_label_looks_at_its_own_samples_only() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from assay.tasks.statistics.auc import AUC, binary_auc, label_auc, macro_auc
+from assay.tasks.statistics.class_scores import class_counts
 from assay.tasks.statistics.classification import (
     Proportion,
     accuracy,
@@ -16,7 +17,6 @@ from assay.tasks.statistics.classification import (
     majority_rate,
     one_answer,
     prediction_entropy,
-    recalls,
 )
 from assay.tasks.statistics.correlation import permutation_p, spearman_rows
 from assay.tasks.statistics.multiplicity import adjusted
@@ -77,6 +77,10 @@ def area(found: AUC) -> Result:
 
 def of(*found: Proportion) -> Result:
     return tuple(float(one) for each in found for one in (each.value, each.low, each.high, each.n))
+
+
+def recalls(said: np.ndarray, truth: np.ndarray, classes: int) -> list[Proportion]:
+    return [class_counts(said, truth, classes).recall(code) for code in range(classes)]
 
 
 def alone(said: np.ndarray, truth: np.ndarray) -> Result:
