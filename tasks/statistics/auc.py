@@ -82,8 +82,8 @@ def label_auc(probabilities: npt.ArrayLike, labels: npt.ArrayLike, level: float 
         return AUC(None, None, None, n, left_out)
     moved = np.column_stack([area.influence for area in measured])
     ends = [area_interval(area, level) for area in measured]
-    value, low, high = mover(np.full(len(ends), 1 / len(ends)), ends, correlation(moved))
-    return AUC(value, max(0.0, low), min(1.0, high), n, left_out)
+    _, low, high = mover(np.full(len(ends), 1 / len(ends)), ends, correlation(moved))
+    return AUC(float(np.mean([end.value for end in ends])), max(0.0, low), min(1.0, high), n, left_out)
 
 
 def _areas(scores: Floats, truth: npt.NDArray[np.integer], groups: Groups) -> list[AreaSums | None]:
