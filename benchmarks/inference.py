@@ -94,6 +94,32 @@ def share_held(groups: Groups) -> Draw:
     return draw
 
 
+def seldom_wrong_held(groups: int, size: int, share: float) -> Draw:
+    """Whether the interval of a share of few errors holds it; samples of a group are alike (ICC .3)."""
+    strength = 0.7 / 0.3
+    codes = np.repeat(np.arange(groups), size)
+
+    def draw(rng: np.random.Generator) -> bool:
+        right = rng.random(len(codes)) < rng.beta(share * strength, (1 - share) * strength, groups)[codes]
+        low, high = clustered_wilson(right, codes)
+        return low <= share <= high
+
+    return draw
+
+
+def rare_area_held(rare: int, others: int, area: float) -> Draw:
+    """Whether the interval of an area holds it where a few samples of one kind stand beside many of the other."""
+    right = np.arange(rare + others) < rare
+    shift = float(norm.ppf(area)) * math.sqrt(2)
+
+    def draw(rng: np.random.Generator) -> bool:
+        scores = rng.normal(size=len(right)) + shift * right
+        drawn = area_interval(area_sums(scores, right, np.arange(len(right))))
+        return drawn.low <= area <= drawn.high
+
+    return draw
+
+
 def area_of(groups: Groups, shift: float) -> Callable[[np.random.Generator], Interval]:
     """The area of scores that are higher by so much where labels are right; groups have both."""
 
@@ -263,7 +289,9 @@ SIMULATIONS = (
     Simulation("people's labels", "60 of 500, chances say nothing", "held", 0.95, labels_held(60, False)),
     Simulation("people's labels", "20 of 500, chances are true", "held", 0.95, labels_held(20, True)),
     *(Simulation("share", name, "held", 0.95, share_held(groups)) for name, groups in GROUPED.items()),
+    Simulation("share", "30 groups of 10, ICC .3, one in fifty wrong", "held", 0.95, seldom_wrong_held(30, 10, 0.98)),
     *(Simulation("AUC", name, "held", 0.95, area_held(groups)) for name, groups in GROUPED.items()),
+    Simulation("AUC", "10 samples beside 100, area .95", "held", 0.95, rare_area_held(10, 100, 0.95)),
     Simulation("order, permuted", "133 unequal patterns, nothing there", "alarmed", LEVEL, pattern_alarm(0, 0)),
     Simulation("order, permuted", "the same, scores that go by size", "alarmed", LEVEL, pattern_alarm(0, 1)),
     Simulation("order, permuted", "the same, an effect", "found", 0.75, pattern_alarm(2, 0), 400),
