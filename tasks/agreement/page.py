@@ -11,7 +11,7 @@ from assay.tasks.statistics.findings import FindingIndex, lowest, measured
 
 _NOTE = (
     "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
-    "is disagreement. Intervals are 95 %, over resampled samples, or over their groups where the source names these."
+    "is disagreement. Intervals are 95 %, over ten samples or more, resampled, or over groups where there are some."
 )
 
 
