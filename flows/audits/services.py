@@ -28,6 +28,7 @@ from assay.flows.kind import (
 )
 from assay.flows.yaml_document import Value
 from assay.infra.stages.branches import subflow
+from assay.infra.user_code.references import content_at
 from assay.tasks.attacks.choice import TextAttackChoice
 from assay.tasks.attacks.settings import ImageAttack
 from assay.tasks.attacks.table import TEXT_ATTACKS
@@ -36,7 +37,7 @@ from assay.tasks.labeling.settings import Labeling, WrittenRule, WrittenRules
 from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.subjects.addresses.chat import PLACE, PLACES, Message, Prompt, form_at, read_prompt, with_prompt
 from assay.tasks.subjects.addresses.endpoint import asking_at, counted_as, require_answer
-from assay.tasks.subjects.addresses.given import Asking, GivenModel, content_at
+from assay.tasks.subjects.addresses.given import Asking, GivenModel
 from assay.tasks.subjects.addresses.services import asked_services, is_service, service_findings, withholds
 from assay.tasks.subjects.settings import WAYS
 

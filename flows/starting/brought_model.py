@@ -161,7 +161,7 @@ def _side(processor: dict[str, Any]) -> int | None:
 
 
 def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
-    from assay.tasks.subjects.addresses.given import content_at
+    from assay.infra.user_code.references import content_at
     from assay.tasks.subjects.addresses.model_files import open_session
 
     content = content_at(written, Path.cwd(), "The ONNX file")

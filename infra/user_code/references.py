@@ -195,6 +195,17 @@ def read_given_file(path: Path, called: str = "", most: int = MOST_BYTES) -> byt
     return content
 
 
+def content_at(written: str | Path, beside: Path, what: str) -> bytes:
+    """The content of the file at a path that starts beside pipelines.yaml; `what` is how a sentence calls it."""
+    path = beside / written
+    try:
+        return read_given_file(path, what)
+    except FileNotFoundError:
+        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.') from None
+    except OSError as fault:
+        raise InputError(f"{what} {path} cannot be read ({fault.strerror}).") from fault
+
+
 def read_given_text(path: Path, called: str) -> str:
     """The text in an ordinary file, gzipped or not; raises `InputError` where it is not there, or no UTF-8 text."""
     try:

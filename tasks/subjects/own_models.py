@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from assay.infra.errors import InputError, faults_in_words
-from assay.infra.storage.folders import require_regular
-from assay.infra.user_code.references import CodeReference, read_given_file
+from assay.infra.user_code.references import CodeReference, content_at
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.predictions import ROUNDING, Matrix, checked_probabilities, feature_matrix, predictions_table
 
@@ -111,10 +110,7 @@ def read_weights(path: Path) -> bytes:
             f'The weights "{path}" are no .safetensors file, and Assay opens no other: a pickle (.pt, .bin) can run '
             "code hidden in it when it is loaded; convert them with safetensors.torch.save_file(model.state_dict(), …)."
         )
-    require_regular(path, "The file of weights")
-    if not path.is_file():
-        raise InputError(f'There is no file "{path}" to take the weights from; paths start beside pipelines.yaml.')
-    return read_given_file(path)
+    return content_at(path, Path(), "The file of weights")
 
 
 def predict_with_own(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.infra.errors import InputError, blame_setting
-from assay.infra.user_code.references import read_given_file
+from assay.infra.user_code.references import content_at
 from assay.tasks.language.embeddings.ensemble import ResolvedProviders, default_providers, resolve_providers
 from assay.tasks.language.synonyms import OPEN_WORDNET, WORDNET, synonym_pairs
 from assay.tasks.trust.settings import Trust
@@ -109,7 +109,4 @@ def _verdicts(truth: str | None, beside: Path) -> VerdictFile | None:
         raise InputError(
             f"`trust.truth` is {truth!r}, which is neither `{COUNTERFACTUAL}` nor a table of verdicts (.csv, .parquet)."
         )
-    try:
-        return VerdictFile(path.name, read_given_file(path, "The table of verdicts"))
-    except OSError as fault:
-        raise InputError(f"The verdicts {path} cannot be read ({fault.strerror}).") from fault
+    return VerdictFile(path.name, content_at(path, Path(), "The table of verdicts"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from assay.infra.errors import InputError, SettingError, blame_setting
 from assay.infra.storage.folders import contained
-from assay.infra.user_code.references import read_given_file, read_given_text
+from assay.infra.user_code.references import content_at, read_given_file, read_given_text
 from assay.tasks.attacks.table import TEXT_ATTACKS
 from assay.tasks.attacks.texts.published import BertAttack
 from assay.tasks.attacks.texts.settings import A2T, RELATED, WordAttack
@@ -221,7 +221,4 @@ def _lists(named: str | None, beside: Path) -> NeighbourFile | None:
         path = beside / named
     else:
         return None
-    try:
-        return NeighbourFile(path.name, read_given_file(path, "The file of neighbour lists"))
-    except OSError as fault:
-        raise InputError(f"The neighbour lists {path} cannot be read ({fault.strerror}).") from fault
+    return NeighbourFile(path.name, content_at(path, Path(), "The file of neighbour lists"))

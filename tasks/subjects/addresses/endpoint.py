@@ -27,7 +27,7 @@ from assay.infra.errors import InputError, blame_setting
 from assay.infra.settings import StandsOn
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.store import AskedCounts, KeptAnswers, Turns, answers_folder, asked_in, turns_folder
-from assay.infra.user_code.references import note_elsewhere
+from assay.infra.user_code.references import content_at, note_elsewhere
 from assay.infra.user_code.sources import version_of
 from assay.tasks.subjects.addresses.chat import (
     PLACES,
@@ -50,15 +50,7 @@ from assay.tasks.subjects.addresses.client import (
     shown,
 )
 from assay.tasks.subjects.addresses.forms import Form, Item, form_of, require_version
-from assay.tasks.subjects.addresses.given import (
-    ASKED_BY,
-    Addressed,
-    Asking,
-    GivenModel,
-    KindName,
-    TokenPrice,
-    content_at,
-)
+from assay.tasks.subjects.addresses.given import ASKED_BY, Addressed, Asking, GivenModel, KindName, TokenPrice
 from assay.tasks.subjects.predictions import ROUNDING, SUM_TOLERANCE, NamedAnswers, columns_of, require_named
 
 NOT_THIS_ONE = frozenset({400, 413, 422})

@@ -20,10 +20,8 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from assay.infra.errors import InputError, error_text
+from assay.infra.errors import error_text
 from assay.infra.settings import Settings, StandsOn
-from assay.infra.storage.folders import require_regular
-from assay.infra.user_code.references import read_given_file
 
 KindName = Literal["model", "network", "classifier", "tagger", "scorer", "predictions"]
 """The settings that name a subject; each subject has exactly one."""
@@ -205,15 +203,6 @@ class Addressed(Protocol):
     @property
     def stands_on(self) -> StandsOn:
         """The files and the version that its answers depend on."""
-
-
-def content_at(written: str, beside: Path, what: str) -> bytes:
-    """The content of the file at a path that starts beside pipelines.yaml; `what` is how a sentence calls it."""
-    path = beside / written
-    require_regular(path, what)
-    if not path.is_file():
-        raise InputError(f'There is no file "{path}"; paths start beside pipelines.yaml.')
-    return read_given_file(path)
 
 
 ASKED_BY = "asked by run "

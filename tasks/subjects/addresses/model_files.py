@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from assay.infra.errors import InputError, faults_in_words, first_named
 from assay.infra.storage.network import ended_after
-from assay.infra.user_code.references import MOST_BYTES
-from assay.tasks.subjects.addresses.given import Addressed, GivenModel, content_at
+from assay.infra.user_code.references import MOST_BYTES, content_at
+from assay.tasks.subjects.addresses.given import Addressed, GivenModel
 from assay.tasks.subjects.own_models import as_probabilities
 from assay.tasks.subjects.predictions import LabelledAnswers, NamedAnswers, columns_of, numbers_of, require_named
 

@@ -58,7 +58,7 @@ def test_verdicts_may_be_parquet(subject, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"truth": "nowhere.csv"}, "cannot be read (No such file or directory)"),
+        ({"truth": "nowhere.csv"}, "There is no file"),
         ({"truth": "people.txt"}, "neither `counterfactual` nor a table of verdicts"),
         ({"synonyms": "nowhere.tsv"}, "nowhere.tsv"),
         ({"providers": ("fasttext", "ppmi")}, "cannot always reach a majority"),
