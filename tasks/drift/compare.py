@@ -107,8 +107,8 @@ def column_changes(before: pa.Schema, tonight: pa.Schema) -> list[str]:
     was, now = ({f.name: f.type for f in schema if f.name not in RESERVED} for schema in (before, tonight))
     others = {name: f"{name} was {was[name]} and is {now[name]}" for name in was.keys() & now.keys()}
     kept = [name for name in others if was[name] == now[name] or (is_numeric(was[name]) and is_numeric(now[name]))]
-    said = {name: f"{name} is {'gone' if name in was else 'new'}" for name in was.keys() ^ now.keys()} | others
-    return [said[name] for name in sorted(said.keys() - kept)]
+    changes = {name: f"{name} is {'gone' if name in was else 'new'}" for name in was.keys() ^ now.keys()} | others
+    return [changes[name] for name in sorted(changes.keys() - kept)]
 
 
 @stage(version=3, title="drift")
@@ -149,7 +149,9 @@ def measure_drift(
         else:
             rows.append(probabilities_of(kept, len(features)))
     findings = drift_findings(rows[0], rows[1], groups, ANSWERS if answers else INPUTS, features, subject)
-    said = [f"told apart with an area of {area.value:.3f} [{area.low:.3f}, {area.high:.3f}]" for area in findings[:1]]
-    said += [f"other columns: {each.verdict}" for each in columns if each.value]
-    say(" · ".join([subject or INPUTS, *said]))
+    sentences = [
+        f"told apart with an area of {area.value:.3f} [{area.low:.3f}, {area.high:.3f}]" for area in findings[:1]
+    ]
+    sentences += [f"other columns: {each.verdict}" for each in columns if each.value]
+    say(" · ".join([subject or INPUTS, *sentences]))
     return write_table(findings_table([*findings, *columns]), into=Findings)
