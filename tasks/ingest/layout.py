@@ -258,7 +258,7 @@ def _require_votes(votes: Sequence[str], types: pa.Schema, name: str) -> None:
             way_out = f"say `id: {column}`" if column == "id" else "list it under `features`"
             raise InputError(
                 f"{name} has {types.field(column).type} in column {column!r} where whole-number votes were "
-                f"expected; if it is not a labelling function, {way_out}."
+                f"expected (-1 where it abstains, never empty); if it is not a labelling function, {way_out}."
             )
 
 

@@ -40,7 +40,7 @@ def ingest_page(
     rejected = f"Of {plural(samples, 'row')} none was rejected."
     if out := rejects.num_rows:
         of_rows = f"of {plural(samples + out, 'row')} ({percent(out / (samples + out))})"
-        rejected = f"{integer(out)} {of_rows} were rejected, each with a reason."
+        rejected = f"{integer(out)} {of_rows} {'was' if out == 1 else 'were'} rejected, each with a reason."
     sentence = f"{plural(samples, 'sample')} entered{together}{known}. {rejected}"
     if not contracts.num_rows:
         return Part("Data", sentence, blocks, "ingest")

@@ -47,6 +47,11 @@ def test_an_image_of_a_folder_has_no_line_and_is_named_once():
     assert [row[3] for row in found.rows] == ["a.csv:7 (x1)", "left/torn.jpg"]
 
 
+def test_one_row_was_rejected_and_two_were():
+    part = ingest_page(99, rejects(("a.csv", 7, "x1", "age", "not a number")), NO_CONTRACT)
+    assert "1 of 100 rows (1.0\u202f%) was rejected" in part.sentence
+
+
 def test_rejects_are_counted_against_all_rows_and_grouped_by_reason():
     table = rejects(
         ("a.csv", 7, "x1", "age", "not a number"),

@@ -218,6 +218,8 @@ def test_votes_and_named_gold_need_classes(read: Reader, tmp_path: Path) -> None
     check(read, "are names and its votes are codes; give `classes`", votes="a.csv", id="id", label="y")
     fill(tmp_path, "id,f,note\na,0,x\nb,1,y\n")
     check(read, "has string in column 'note' where whole-number votes", votes="a.csv", id="id", classes=["n", "y"])
+    fill(tmp_path, "id,f\na,0\nb,\nc,1.0\n")
+    check(read, r"expected \(-1 where it abstains, never empty\)", votes="a.csv", id="id", classes=["n", "y"])
     (tmp_path / "a.json").write_text("[]")
     check(read, r"a\.json \(votes\) is neither", votes="a.json")
 
