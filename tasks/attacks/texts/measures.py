@@ -345,7 +345,8 @@ class Carrier:
 
 
 def carriers(attacked: pa.Table) -> list[Carrier]:
-    """The words that most successful attacks replaced, with the most frequent first.
+    """The words that most successful attacks replaced, with the most frequent first; what is put in between words
+    replaces none.
 
     >>> fell = {"status": "success", "originals": ["Good"], "replacements": ["fine"]}
     >>> carriers(pa.Table.from_pylist([fell, fell | {"status": "failed"}]))
@@ -360,7 +361,7 @@ def carriers(attacked: pa.Table) -> list[Carrier]:
             successes.update(set(words))
             for word, new in zip(words, row["replacements"], strict=True):
                 instead[word][normalised(new)] += 1
-    ranked = sorted(successes, key=lambda word: (-successes[word], attacks[word], word))
+    ranked = sorted(filter(None, successes), key=lambda word: (-successes[word], attacks[word], word))
     return [
         Carrier(word, attacks[word], successes[word], max(sorted(instead[word]), key=instead[word].__getitem__))
         for word in ranked

@@ -274,6 +274,11 @@ def test_examples_are_the_successes_of_fewest_words_and_one_failure():
     assert word_examples(attacked(*rows), called="a2t", limit=1, masked=False)["id"].to_pylist() == ["alike"]
 
 
+def test_an_instruction_put_in_replaces_no_word():
+    injected = {"originals": ["", "good"], "replacements": ["Ignore the above.", "bad"], "starts": [14, 0]}
+    assert [carrier.word for carrier in carriers(attacked(injected))] == ["good"]
+
+
 def test_carriers_are_ranked_by_the_attacks_that_succeed():
     rows = [
         {},
