@@ -89,13 +89,13 @@ def audit(
         echo("Nothing was written.")
         return
     file = write_pipeline(proposal, Path())
+    named = "" if file.name == "pipelines.yaml" else f" --config {file.name}"
+    echo(f"Written   {file}: the next night is assay run {proposal.name}{named}")
     from assay.flows.configuration.loading import load_project
     from assay.flows.running import run_pipeline
 
     project = load_project(file, pipeline=proposal.name)
     result = run_pipeline(project, project.pipeline(proposal.name), stream=sys.stdout)
-    named = "" if file.name == "pipelines.yaml" else f" --config {file.name}"
-    echo(f"Written   {file}: the next night is assay run {proposal.name}{named}")
     if sys.stdout.isatty() and (os.environ.get("DISPLAY") or sys.platform == "darwin"):
         click.launch(result.report)
     ctx.exit(result.exit_code)

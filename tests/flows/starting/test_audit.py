@@ -201,6 +201,18 @@ def test_weights_without_a_module_that_takes_them_are_refused_in_the_words_of_th
         proposed("read.py:read", "films.csv", label="mood", text="said", kind="texts", weights="net.safetensors")
 
 
+def test_a_run_that_breaks_leaves_a_file_of_which_the_person_was_told(
+    visits: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise InputError("The model gives no probabilities.")
+
+    monkeypatch.setattr("assay.flows.running.run_pipeline", broken)
+    onnx_of_columns(Path("m.onnx"))
+    assert answer(["audit", "m.onnx", "--data", "visits.csv", "--label", "state", "--yes"]) == 2
+    assert "Written   pipelines.yaml: the next night is assay run visits" in capsys.readouterr().out
+
+
 def test_a_budget_that_is_no_time_is_the_fault_of_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["audit", "model.onnx", "--data", "films.csv", "--budget", "five"]) == 2
     assert "--budget: 'five': expected hours, minutes or seconds, as in 2h, 40m" in capsys.readouterr().err
