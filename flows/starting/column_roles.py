@@ -169,7 +169,7 @@ def _require_columns(look: Look, answers: Answers) -> None:
         name = getattr(answers, setting)
         if name not in (None, NONE) and look.column(name) is None:
             known = suggestion(name, [column.name for column in look.columns])
-            raise InputError(f"{look.address.path} has no column {name!r} for --{setting}; {known}.")
+            raise InputError(f"{look.address.path} has no column {name!r} for --{setting}; {known}")
     identity = look.column(answers.id or "")
     if identity is not None and not identity.is_unique:
         raise InputError(
