@@ -257,10 +257,11 @@ def _reasons(findings: FindingIndex, base: str) -> Lines:
     if base in _alike(findings):
         return
     for doubted in measured(findings.select("trust.untrustworthy", subject=base, group="all"))[:1]:
-        share = findings.get("trust.untrustworthy_corrected", *doubted.about)
-        known = "its own errors allowed for" if share is not None else "but how often TOKI is right here is not known"
-        judged = f"By TOKI ({doubted.of}), {_share(share or doubted)} of what {base} gets right is untrustworthy"
-        yield f"{judged}, {known}.", "neutral"
+        share = findings.entry("trust.untrustworthy_corrected", *doubted.about)
+        doubt = "but how often TOKI is right here is not known" if share is None else share.verdict
+        known = doubt.replace("not measured:", "but") or "its own errors allowed for"
+        told = _share(doubted if doubt or share is None else share)
+        yield f"By TOKI ({doubted.of}), {told} of what {base} gets right is untrustworthy, {known}.", "neutral"
 
 
 def _memorised(findings: FindingIndex, base: str) -> Lines:

@@ -44,8 +44,7 @@ def binary_auc(scores: npt.ArrayLike, positive: npt.ArrayLike, level: float = 0.
     >>> area.value, area.n
     (0.75, 4)
     """
-    truth = np.asarray(positive, dtype=np.int64)
-    return label_auc(np.asarray(scores, dtype=np.float64)[:, None], truth[:, None], level, groups)
+    return label_auc(np.asarray(scores)[:, None], np.asarray(positive, np.int64)[:, None], level, groups)
 
 
 def macro_auc(probabilities: npt.ArrayLike, gold: npt.ArrayLike, level: float = 0.95, groups: Groups = None) -> AUC:

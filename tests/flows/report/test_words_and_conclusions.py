@@ -126,3 +126,16 @@ def test_forbidden_words_never_appear_and_an_oracles_share_is_the_oracles(run: F
         assert ("corrected by how often it is right" in trust) is (
             corrected_share is not None and corrected_share.value is not None
         )
+
+
+def test_an_oracle_that_may_be_guessing_is_said_to_and_not_to_be_of_unknown_worth() -> None:
+    about = {"of": "lime", "group": "all", "subject": "mine"}
+    called = [share("trust.untrustworthy", 0.5, **about), share("subject.accuracy", 0.9, of="clean", subject="mine")]
+    guessing = Finding("trust.untrustworthy_corrected", **about, verdict="not measured: TOKI is not known to be better")
+    for beside, said in (
+        ([], ", but how often TOKI is right here is not known."),
+        ([guessing], ", but TOKI is not known to be better."),
+        ([share("trust.untrustworthy_corrected", 0.4, **about)], ", its own errors allowed for."),
+    ):
+        (line,) = [one.text for one in sentences(KINDS, FindingIndex([*called, *beside])) if "TOKI" in one.text]
+        assert line.endswith(f"of what mine gets right is untrustworthy{said}")
