@@ -58,15 +58,6 @@ def texts_of(samples: pa.Table, column: str, setting: str = "text", who: str = "
     return list(values.to_pylist())
 
 
-def count_empty(samples: pa.Table, column: str) -> int:
-    """How many texts of a partition have nothing in them, as an empty cell of a CSV has.
-
-    >>> count_empty(pa.table({"text": ["good", "", " "]}), "text")
-    2
-    """
-    return int(pc.sum(pc.equal(pc.utf8_trim_whitespace(samples[column]), "")).as_py() or 0)
-
-
 def origins_of(samples: pa.Table, texts: Sequence[str]) -> list[str]:
     """Per sample the text that it comes from: its original's for an attacked copy, else its own.
 

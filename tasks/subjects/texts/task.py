@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectFiles, class_names
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import Reuse, collect, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import plural
@@ -21,7 +21,6 @@ from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.texts.rows import (
     TextFeatures,
-    count_empty,
     feature_rows,
     labelled_codes,
     origins_of,
@@ -163,9 +162,7 @@ def predict_texts(
     predictions: Artifact[Predictions] = map_partitions(
         predict_table, samples, into=Predictions, reuse=reuse, subject=subject, files=read_files(files), classes=names
     )
-    empty = reduce_partitions(count_empty, samples, column=subject.settings.text)
-    counted = f"{samples.rows} texts{f', {empty} of them empty' if empty else ''}"
-    say(f"{subject.settings.classifier} · {counted}{cut_in_words(predictions)}")
+    say(f"{subject.settings.classifier} · {samples.rows} texts{cut_in_words(predictions)}")
     return predictions
 
 

@@ -200,13 +200,6 @@ def test_what_is_no_function_is_said_before_anything_runs(tmp_path) -> None:
         resolved(tmp_path, "mine.py:shout")
 
 
-def test_texts_with_nothing_in_them_are_counted(run, tmp_path, monkeypatch) -> None:
-    (tmp_path / "mine.py").write_text(FUNCTION)
-    monkeypatch.setitem(globals(), "TEXTS", ["", *TEXTS[1:]])
-    predicted(resolved(tmp_path, "mine.py:shout"), (0, 11), (11, 30))
-    assert run.record.stages[-1].summary.endswith(f"30 texts, {(TEXTS * 3)[:30].count('')} of them empty")
-
-
 def test_a_sample_without_text_is_named_at_prediction(tmp_path) -> None:
     (tmp_path / "mine.py").write_text(FUNCTION)
     table = pa.table({"id": ["a", "b"], "gold": pa.array([0, 1], pa.int16()), "text": ["x", None]})
