@@ -161,7 +161,7 @@ def run_calls(run: Run, calls: int) -> None:
 def fold_calls(run: Run, calls: int) -> None:
     """The same calls, their values merged on the workers."""
     shown = ShownStage(-2, "fold")
-    total = run.engine.fold(_calls(calls), operator.add, finished=lambda n: run.progress.advance(shown, n, calls))
+    total = run.engine.fold(_calls(calls), operator.add, done=lambda n: run.progress.advance(shown, n, calls))
     assert total.value == calls * (calls - 1) // 2
 
 

@@ -76,6 +76,13 @@ def _pools(_modules: int) -> Any:
 
 Slot = Literal["CPU", "GPU"]
 V = TypeVar("V")
+Merge = Callable[[V, V], V]
+OnDone = Callable[[int], None]
+"""Hears how many calls are done."""
+
+
+def unheard(_: int) -> None:
+    """Nobody hears it."""
 
 
 @dataclass(frozen=True)
@@ -146,15 +153,8 @@ class Engine(Protocol):
     def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
         """The outcome of every call, as they finish; `calls` is read only a few ahead of what is running."""
 
-    def fold(
-        self,
-        calls: Iterable[Call],
-        merge: Callable[[V, V], V],
-        *,
-        gpu: bool = False,
-        finished: Callable[[int], None] = lambda _: None,
-    ) -> Folded[V]:
-        """The values of all calls merged, on the workers; `finished` hears how many calls are done."""
+    def fold(self, calls: Iterable[Call], merge: Merge[V], *, gpu: bool = False, done: OnDone = unheard) -> Folded[V]:
+        """The values of all calls merged, on the workers; `done` hears how many calls are."""
 
     def share(self, value: object) -> object:
         """A stand-in for a big constant, shipped once: an item of `Call.args`."""

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 import cloudpickle
 from distributed import Future, KilledWorker
 
-from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, join, perform
+from assay.infra.engines.calls import Call, Engine, Folded, Merge, OnDone, Outcome, Slot, Slots, join, perform, unheard
 from assay.infra.engines.dask_start import Connection
 from assay.infra.engines.dask_workers import (
     MOST_LOSSES,
@@ -395,20 +395,13 @@ class DaskEngine(Engine):
         """The outcome of every call, as they finish."""
         return self._outcomes(self._steadily(lambda: self._window(gpu)), Outstanding(calls))
 
-    def fold(
-        self,
-        calls: Iterable[Call],
-        merge: Callable[[V, V], V],
-        *,
-        gpu: bool = False,
-        finished: Callable[[int], None] = lambda _: None,
-    ) -> Folded[V]:
+    def fold(self, calls: Iterable[Call], merge: Merge[V], *, gpu: bool = False, done: OnDone = unheard) -> Folded[V]:
         """The values of all calls merged on the workers, `FAN_IN` at a time or fewer large ones; the last is here."""
         window, outstanding = self._steadily(lambda: self._window(gpu)), Outstanding(calls)
         while True:
             try:
                 with lost_in_words(self._pool.connection.name):
-                    return _folded(window, outstanding, merge, finished)
+                    return _folded(window, outstanding, merge, done)
             except (SchedulerLostError, LostSightError) as loss:  # and what its workers held: all is folded again
                 window = self._window_again(window, outstanding, loss)
 
@@ -508,9 +501,7 @@ class DaskEngine(Engine):
                 window = self._window_again(window, calls, loss)
 
 
-def _folded(
-    window: Window, calls: Iterable[Call], merge: Callable[[V, V], V], finished: Callable[[int], None]
-) -> Folded[V]:
+def _folded(window: Window, calls: Iterable[Call], merge: Merge[V], finished: OnDone) -> Folded[V]:
     packed = cloudpickle.dumps(merge)
     levels: list[list[Future]] = []
     failed: list[Outcome] = []

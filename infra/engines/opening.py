@@ -7,7 +7,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, cast
 
-from assay.infra.engines.calls import Call, Engine, Folded, Outcome, Slot, Slots, one_thread, outcome_of, process_state
+from assay.infra.engines.calls import (
+    Call,
+    Engine,
+    Folded,
+    Merge,
+    OnDone,
+    Outcome,
+    Slot,
+    Slots,
+    one_thread,
+    outcome_of,
+    process_state,
+    unheard,
+)
 from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
 from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
@@ -36,14 +49,7 @@ class SerialEngine(Engine):
         slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
         return (self._outcome(call, slot) for call in calls)
 
-    def fold(
-        self,
-        calls: Iterable[Call],
-        merge: Callable[[V, V], V],
-        *,
-        gpu: bool = False,
-        finished: Callable[[int], None] = lambda _: None,
-    ) -> Folded[V]:
+    def fold(self, calls: Iterable[Call], merge: Merge[V], *, gpu: bool = False, done: OnDone = unheard) -> Folded[V]:
         """The values of all calls merged, one after the other."""
         merged, failed = list[V](), list[Outcome]()
         for count, outcome in enumerate(self.run(calls, gpu=gpu), start=1):
@@ -52,7 +58,7 @@ class SerialEngine(Engine):
                 merged = [merge(merged[0], value)] if merged else [value]
             else:
                 failed.append(outcome)
-            finished(count)
+            done(count)
         return Folded(merged[0] if merged else None, tuple(failed))
 
     def share(self, value: object) -> object:

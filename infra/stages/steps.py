@@ -183,12 +183,8 @@ def count_partitions(step: StepWork) -> Any:
     todo = [item for item in work if item.index not in known]
     counted = [known[index] for index in sorted(known)]
     if todo or not work:
-        folded: Folded[Any] = bench.engine.fold(
-            step.calls(count_partition, todo),
-            merge,
-            gpu=bench.gpu,
-            finished=lambda more: bench.progress(len(known) + more, len(work)),
-        )
+        calls, done = step.calls(count_partition, todo), lambda more: bench.progress(len(known) + more, len(work))
+        folded: Folded[Any] = bench.engine.fold(calls, merge, gpu=bench.gpu, done=done)
         raise_failures(bench, folded.failed)
         counted += [] if folded.value is None else [folded.value]  # where all failed that the run may do without
     bench.computed += len(todo)

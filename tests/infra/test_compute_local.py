@@ -64,7 +64,7 @@ def test_two_workers_share_the_calls(engine: Engine, tmp_path: Path) -> None:
 @pytest.mark.parametrize("leaves", [1, 2, 7, 8, 9, 50])
 def test_fold_equals_the_serial_fold(engine: Engine, leaves: int) -> None:
     progress: list[int] = []
-    folded = engine.fold(calls(does.square, leaves), does.add, finished=progress.append)
+    folded = engine.fold(calls(does.square, leaves), does.add, done=progress.append)
     serial = SerialEngine(Compute(engine="serial")).fold(calls(does.square, leaves), does.add)
     assert folded.value == serial.value == sum(n * n for n in range(leaves))
     assert folded.failed == serial.failed == ()

@@ -50,7 +50,7 @@ def test_wrong_input_is_not_tried_again(tmp_path: Path) -> None:
 def test_fold_names_what_failed() -> None:
     done: list[int] = []
     with open_engine(Compute(engine="serial", retries=0)) as engine:
-        folded = engine.fold(calls(does.fail_for, 4, 2, "two"), does.add, finished=done.append)
+        folded = engine.fold(calls(does.fail_for, 4, 2, "two"), does.add, done=done.append)
         assert folded.value == 0 + 1 + 3
         assert [outcome.index for outcome in folded.failed] == [2]
         assert done == [1, 2, 3, 4]
