@@ -125,13 +125,10 @@ def parts_of(audit: Audit, findings: FindingIndex, gates: Sequence[GateResult]) 
             yield replace(part, background=True)
 
 
-def shown_by(
-    kind: AnyKind,
-    page: Callable[[Ground, Any, FindingIndex], Iterator[Part]],
-    ground: Ground,
-    result: Any,
-    findings: FindingIndex,
-) -> list[Part]:
+Page = Callable[[Ground, Any, FindingIndex], Iterator[Part]]
+
+
+def shown_by(kind: AnyKind, page: Page, ground: Ground, result: Any, findings: FindingIndex) -> list[Part]:
     """What an audit has to show; where the page of a plug-in breaks, that is shown, and the other pages stay."""
     try:
         return list(page(ground, result, findings))

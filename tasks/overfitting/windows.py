@@ -5,7 +5,7 @@ per sample and generator, and the tests of independence from these rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import cast
 
@@ -282,8 +282,8 @@ def window_findings(
         of_whole = f"of {whole} on the whole lattice"
         n, lost = len(looked.ids), int(looked.attackable.sum())
         findings.append(share("overfitting.attackable", lost, n, of=role, subject=name))
-        about = {"of": role, "subject": name, "verdict": of_whole, "unit": "passes per image"}
-        findings.append(_mean("overfitting.passes", passes, most=whole, **about))
+        about = Finding("overfitting.passes", role, "", name, verdict=of_whole, unit="passes per image")
+        findings.append(_mean(about, passes, whole))
     findings += [finding for generator in generators for finding in _densities(tested, generator, name)]
     if len(tested) > 1:
         for number, model in enumerate(tested):
@@ -297,8 +297,8 @@ def _by_offset(looked: WindowShifts, role: str, name: str) -> Iterator[Finding]:
     for distance, places in enumerate(offsets_by_distance(looked.eps)):
         if distance:
             errors = looked.wrong_at[:, places].mean(axis=1)
-            group = f"offset={distance}"
-            yield _mean("overfitting.error_by_offset", errors, of=role, group=group, subject=name, unit="share")
+            about = Finding("overfitting.error_by_offset", role, f"offset={distance}", name, unit="share")
+            yield _mean(about, errors)
 
 
 def _densities(tested: Sequence[WindowShifts], generator: Generator, name: str) -> Iterator[Finding]:
@@ -307,7 +307,7 @@ def _densities(tested: Sequence[WindowShifts], generator: Generator, name: str) 
     Under a random generator the latter is the mean of L(f, g) h(g) over that of L(f, g), all draws together.
     """
     originals = np.concatenate([model.weighted[generator][model.wrong] for model in tested])
-    yield _mean("overfitting.density", originals, of=generator, group="original", subject=name)
+    yield _mean(Finding("overfitting.density", generator, "original", name), originals)
     fooled = np.concatenate([model.adversarial[generator][model.attackable] for model in tested])
     shared = np.concatenate([model.weighted[generator][model.attackable] for model in tested])
     value = float(shared.sum() / fooled.sum()) if len(fooled) else None
@@ -325,18 +325,8 @@ def _seed(
         yield Finding("overfitting.seed_gap", generator, group, name, value=tested.mean, n=n)
 
 
-def _mean(
-    metric: str,
-    values: Values,
-    *,
-    of: str,
-    subject: str,
-    most: float = 1.0,
-    group: str = "",
-    verdict: str = "",
-    unit: str = "",
-) -> Finding:
-    """A mean over samples of values from 0 to `most` with its interval, which takes a sample's shifts for the one thing
-    that they are."""
-    about = Finding(metric, of, group, subject, n=len(values), unit=unit)
-    return about.estimated(mean_within(values, most), verdict=verdict) if len(values) else about
+def _mean(about: Finding, values: Values, most: float = 1.0) -> Finding:
+    """The finding with a mean over samples of values from 0 to `most` and its interval, which takes a sample's shifts
+    for the one thing that they are."""
+    counted = replace(about, n=len(values))
+    return counted.estimated(mean_within(values, most), verdict=about.verdict) if len(values) else counted

@@ -104,6 +104,8 @@ def joined(runs: Sequence[Sampled]) -> Sampled | None:
     return replace(runs[0], ids=ids, above=above, below=below, groups=groups[firsts])
 
 
+Ends = tuple[float, float, float]
+"""A value and the ends of its interval."""
 How = Literal["McNemar", "paired bootstrap", "paired, by Student's t", "all samples", "other samples", "intervals"]
 On = Literal["all", "shared", "new"]
 """Which samples two runs are compared on: all of each, those that both have, or the new ones with all earlier ones."""
@@ -269,20 +271,13 @@ def _of_all(
     return _mover(_single_run(before), _single_run(after), level, n, how, together)
 
 
-def _single_run(run: Sampled) -> tuple[float, float, float]:
+def _single_run(run: Sampled) -> Ends:
     """The share of one run with its 95 % interval: Wilson's of as many samples as count."""
     counted = float(len(run.ids)) if run.groups is None else effective_size(run.above, run.groups).counted()
     return run.value, *wilson_of(run.value * counted, counted)
 
 
-def _mover(
-    before: tuple[float, float, float],
-    after: tuple[float, float, float],
-    level: float,
-    n: int,
-    how: How,
-    correlation: float = 0.0,
-) -> RunDifference:
+def _mover(before: Ends, after: Ends, level: float, n: int, how: How, correlation: float = 0.0) -> RunDifference:
     """Both with 95 % intervals, which are stretched to the level as those of a normal distribution would be."""
     from scipy.special import ndtr, ndtri
 
