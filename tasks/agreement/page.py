@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.tasks.reporting.estimates import bars_of, share_text
 from assay.tasks.reporting.numerals import integer, interval, number
 from assay.tasks.reporting.parts import BarPlot, Paragraph, Part
-from assay.tasks.statistics.findings import FindingIndex, lowest, measured
+from assay.tasks.statistics.findings import Finding, FindingIndex, lowest, measured
 
 _NOTE = (
     "Krippendorff's α of samples with two labels or more: 1 is full agreement, 0 is what chance alone would give, less "
@@ -21,15 +21,16 @@ def page(findings: FindingIndex) -> Part:
     people = findings.distinct("of", "annotators.labelled")
     sentence = f"The agreement of {len(people)} annotators was not measured: no sample has two of their labels."
     if whole is not None:
-        sentence = (
-            f"{len(people)} annotators agree with α = {number(whole.value or 0.0)} "
-            f"{interval(whole.low, whole.high, 'number')} on {integer(whole.n)} samples with two labels or more."
-        )
+        counted = f"{integer(whole.n)} samples with two labels or more"
+        sentence = f"{len(people)} annotators agree with {_alpha(whole)} on {counted}."
     pairs = [alpha for alpha in measured(findings.select("annotators.alpha")) if alpha.of]
     if (least := lowest(pairs)) is not None and pairs[1:]:
-        ends = interval(least.low, least.high, "number")
-        sentence += f" Least of all pairs agree {least.of}: α = {number(least.value)} {ends}."
+        sentence += f" Least of all pairs agree {least.of}: {_alpha(least)}."
     return Part("Annotators", sentence, [*_plots(findings, people), Paragraph(_NOTE)], "annotators")
+
+
+def _alpha(agreement: Finding) -> str:
+    return f"α = {number(agreement.value)} {interval(agreement.low, agreement.high, 'number')}".strip()
 
 
 def _plots(findings: FindingIndex, people: Sequence[str]) -> list[BarPlot]:
