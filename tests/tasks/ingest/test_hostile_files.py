@@ -100,7 +100,11 @@ VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "sizeI
 HOSTILE: dict[str, tuple[Callable[[Path], Made], str]] = {
     **{
         f"lines that are {line.decode()}": (lambda folder, line=line: lines(folder, line), "data.jsonl has no line")
-        for line in (b"[1]", b"1", b"null", b"[]", b'"x"')
+        for line in (b"1", b"null", b'"x"')
+    },
+    **{
+        f"lines that are {line.decode()}": (lambda folder, line=line: lines(folder, line), "one object a line")
+        for line in (b"[1]", b"[]")
     },
     "a choice that is a number": (lambda folder: answers(folder, [3]), "answers.json has an annotation in task 1"),
     "a choice in a choice": (lambda folder: answers(folder, [["a"]]), "answers.json has an annotation in task 1"),
