@@ -27,6 +27,7 @@ from assay.flows.report.scorecard import (
 from assay.infra.errors import all_named
 from assay.tasks.attacks.chance.flips import NO_MORE
 from assay.tasks.attacks.terms.measures import HIGHER, LOWER
+from assay.tasks.attacks.texts.measures import BLIND
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
@@ -173,6 +174,9 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     """What the strongest attack does to a subject, and what its best defence keeps."""
     left, whole = attacked(findings, base), clean(findings, base)
     if left is None or base in _alike(findings):
+        blind = [rate.of for rate in findings.select("attack.success_rate", subject=base) if rate.verdict == BLIND]
+        if blind:
+            yield f"Not tried on {base}: {listed(blind)}, for {BLIND}.", "neutral"
         return
     best = highest(attacked(findings, name, left) for name in _copies(findings, base))
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""
