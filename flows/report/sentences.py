@@ -176,7 +176,7 @@ def _fallen(findings: FindingIndex, base: str) -> Lines:
     if left is None or base in _alike(findings):
         blind = [rate.of for rate in findings.select("attack.success_rate", subject=base) if rate.verdict == BLIND]
         if blind:
-            yield f"Not tried on {base}: {listed(blind)}, for {BLIND}.", "neutral"
+            yield f"Not tried on {base}: {listed(blind)} ({BLIND}).", "neutral"
         return
     best = highest(attacked(findings, name, left) for name in _copies(findings, base))
     kept = f"; {best.subject} keeps {_score(best)}" if best is not None else ""

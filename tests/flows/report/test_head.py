@@ -111,7 +111,7 @@ QUESTIONS = {
         "first-night": "At ε = 2/255 the strongest attack leaves net right on 40 % [34, 46]; net+standard keeps 76 %",
         "reviews-night": "The attack a2t changes the answer of small-bert on 71 % [50, 86] of the texts",
         "breast-cancer": "Not asked: attacks",
-        "spam-night": "Not tried on small-bert: a2t and guided, for its word vectors cannot tell synonyms from chance.",
+        "spam-night": "Not tried on small-bert: a2t and guided (its word vectors cannot tell synonyms from chance).",
         "digits-overfitting": "Not asked: defenses",
     },
     "can the attack be trusted?": {
