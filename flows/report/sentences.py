@@ -29,6 +29,7 @@ from assay.tasks.attacks.chance.flips import NO_MORE
 from assay.tasks.attacks.terms.measures import HIGHER, LOWER
 from assay.tasks.attacks.texts.measures import BLIND
 from assay.tasks.attacks.texts.settings import MUST_CHANGE
+from assay.tasks.defenses.class_page import lost
 from assay.tasks.reporting.estimates import capital, share_text
 from assay.tasks.reporting.head import SENTENCES
 from assay.tasks.reporting.numerals import class_called, coefficient, integer, interval, number, percent, plural
@@ -220,8 +221,7 @@ def _success(findings: FindingIndex, subject: str) -> Finding | None:
 
 def _lost(findings: FindingIndex, base: str) -> Lines:
     """The class that a defence loses most of under an attack or a noise."""
-    losses = [gain for gain in findings.select("defense.recall_gain", subject=base) if (gain.high or 0.0) < 0]
-    worst = lowest(gain for gain in losses if not gain.group.startswith(CLEAN))
+    worst = lowest(gain for gain in lost(findings, base) if not gain.group.startswith(CLEAN))
     if worst is not None:
         place, _, name = worst.group.rpartition(", ")
         at = f"at ε = {worst.slice.eps_text}" if worst.slice.eps_text else f"on {_place(place)}"

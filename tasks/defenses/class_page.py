@@ -20,11 +20,14 @@ _NOTE = (
 )
 
 
-def lost(findings: FindingIndex, subject: str, defence: str) -> list[Finding]:
-    """The classes whose recall a defence lowers, clean or under the attacks that are concluded from, those on clean
-    samples first and the largest loss first: by the 95 % interval of each, for a warning waits for no correction."""
+def lost(findings: FindingIndex, subject: str, defence: str | None = None) -> list[Finding]:
+    """The classes whose recall a defence (or any) lowers, clean or under the attacks that are concluded from, those on
+    clean samples first and the largest loss first: by the 95 % interval of each, for a warning waits for no correction.
+
+    Nothing is lost where the undefended model gives all samples one answer: it finds that class by knowing nothing.
+    """
     gains = measured(findings.select("defense.recall_gain", subject=subject, of=defence))
-    below = [gain for gain in gains if gain.high is not None and gain.high < 0]
+    below = [gain for gain in gains if gain.high is not None and gain.high < 0 and not _of_a_constant(findings, gain)]
     return sorted(below, key=lambda gain: (not gain.group.startswith(f"{CLEAN}, "), gain.value))
 
 
@@ -61,6 +64,11 @@ def _recall(findings: FindingIndex, gain: Finding, defence: str) -> Finding | No
     places = (place, place.partition(", ")[0])
     recalls = (findings.get("defense.recall", gain.subject, defence, f"{group}, {name}") for group in places)
     return next((recall for recall in recalls if recall is not None), None)
+
+
+def _of_a_constant(findings: FindingIndex, gain: Finding) -> bool:
+    accuracy = findings.get("defense.accuracy", gain.subject, NONE, gain.group.rpartition(", ")[0])
+    return accuracy is not None and accuracy.degenerate
 
 
 def points(gain: Finding) -> str:

@@ -168,14 +168,16 @@ def g_mean_difference(
     kinds = first * 4 + second * 2 + positive
     cells = np.bincount(kinds, minlength=8)
     if groups is None:
-        drawn = generator.multinomial(n, cells / n, size=RESAMPLES)
+        drawn, level = generator.multinomial(n, cells / n, size=RESAMPLES), 0.95
     else:
         codes = codes_of(groups)
         sums = np.bincount(codes * 8 + kinds, minlength=8 * (int(codes.max()) + 1)).reshape(-1, 8)
         drawn = generator.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES) @ sums
+        level = expanded(kish(sums.sum(axis=1)))
     with_value = np.concatenate([cells[None], drawn])
     spread = g_mean(_counts(with_value, first=True)) - g_mean(_counts(with_value, first=False))
-    low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], [0.025, 0.975])
+    ends = (1 - level) / 2, (1 + level) / 2
+    low, high = (np.nan, np.nan) if np.isnan(spread).all() else np.nanquantile(spread[1:], ends)
     return Interval(float(spread[0]), float(low), float(high))
 
 

@@ -384,7 +384,7 @@ def _say(truth: Artifact[TrustTruth]) -> None:
 _READ = ["id", "oracle", "predicted", "confidence", "label", "related_mass", "unrelated_mass"]
 
 
-@stage(version=12, title="trust", draws=True)
+@stage(version=13, title="trust", draws=True)
 def measure_trust(
     labels: Artifact[TrustLabels],
     thresholds: Artifact[Thresholds],

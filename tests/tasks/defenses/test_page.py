@@ -203,6 +203,19 @@ def test_no_tick_stands_beside_a_defence_that_loses_a_class_and_that_is_said_fir
     assert (kept.text, kept.tone) == ("better", "good")
 
 
+def test_nothing_is_lost_where_the_undefended_model_says_one_thing_of_all():
+    found = [*FINDINGS, *class_findings(lost=True)]
+    assert losses(FindingIndex(found), "plain", ["maadvt-lambda=6"], str)
+    constant = [
+        replace(each, verdict="degenerate: 99.0% of samples are called malignant")
+        if each.about == ("plain", "none", "clean") and each.metric == "defense.accuracy"
+        else each
+        for each in found
+    ]
+    assert constant != found
+    assert losses(FindingIndex(constant), "plain", ["maadvt-lambda=6"], str) == ""
+
+
 def of_classes(defence: str, balanced: float, worst: float) -> list[Finding]:
     about = {"of": defence, "group": "eps=0.1", "subject": "plain", "n": 450, "unit": "share"}
     return [
