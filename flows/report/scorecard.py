@@ -72,8 +72,16 @@ def attacked(findings: FindingIndex, subject: str, beside: Finding | None = None
     if left := strongest_attacks(findings).get(subject):
         return left
     words = [finding for finding in findings.select("attack.accuracy", subject=subject) if not finding.group]
-    terms = [score for metric in ("ner.f1", "sts.pearson") for score in findings.select(metric, subject=subject)]
-    return lowest(words or [score for score in terms if score.of != CLEAN and not score.slice.name])
+    terms = [score for metric in ("ner.f1", "sts.pearson") for score in _met_by_all(findings, metric)]
+    return lowest(words or [score for score in terms if score.subject == subject])
+
+
+def _met_by_all(findings: FindingIndex, metric: str) -> list[Finding]:
+    """What attacks on terms leave that all subjects met: a copy meets some of its original's, and only what both met
+    can stand in a column."""
+    scores = [score for score in findings.select(metric) if score.of != CLEAN and not score.slice.name]
+    names = distinct(score.subject for score in scores)
+    return [score for score in scores if all(findings.get(metric, name, score.of, score.group) for name in names)]
 
 
 def corrupted(findings: FindingIndex, subject: str) -> Finding | None:
@@ -216,6 +224,8 @@ def _mark(findings: FindingIndex, finding: Finding | None, title: str) -> Mark |
     named = class_called(finding.verdict) if finding.metric.endswith(("worst_recall", "worst_accuracy")) else ""
     if (eps := eps_text(finding)) and not title.endswith(f"= {eps}"):
         named = f"ε = {eps}"
+    elif title == "Under attack":
+        named = finding.of
     below = f"{ends} of {integer(finding.n)}"
     tone: Tone = "bad" if is_beaten(findings, finding) else "neutral"
     return Mark(value, tone, f"{named.replace('severity=', 'severity ')}\n{below}" if named else below)

@@ -166,9 +166,11 @@ def _flagged(findings: FindingIndex, _: str) -> Lines:
 
     for flag in (raised := _raised(findings))[:1]:
         named = FLAGS.get(flag.of, (flag.of, ""))[0]
+        why = flag.verdict.partition(": ")[2]
         rest = f" ({plural(len(raised) - 1, 'more red flag')})" if len(raised) > 1 else ""
         whose = f" of {flag.subject}" if flag.subject else ""
-        yield f"What attacks say{whose} cannot be trusted as it stands: {named[:1].lower()}{named[1:]}{rest}.", "bad"
+        reason = f"{named[:1].lower()}{named[1:]}{': ' if why else ''}{why}{rest}"
+        yield f"What attacks say{whose} cannot be trusted as it stands, for {reason}.", "bad"
 
 
 def _fallen(findings: FindingIndex, base: str) -> Lines:

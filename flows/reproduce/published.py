@@ -185,11 +185,13 @@ def findings_as_csv(findings: Sequence[Finding]) -> str:
 
 
 def without_finest_slices(findings: Sequence[Finding], limit: int) -> tuple[list[Finding], dict[str, int]]:
-    """The findings that fit into so many bytes, and how many were left out of each metric: the finest slices first."""
+    """The findings that fit into so many bytes, and how many were left out of each metric: the finest slices first, and
+    what is claimed of a whole subject last."""
     kept, left_out = list(findings), dict[str, int]()
     while len(findings_as_csv(kept).encode()) > limit:
         slices = groupby(lambda finding: (finding.metric, len(finding.group.split(", "))), kept)
-        metric, depth = max(slices, key=lambda name: len(findings_as_csv(slices[name])))
+        finest = {name for name in slices if name[0] not in CLAIMS or name[1] > 1} or set(slices)
+        metric, depth = max(finest, key=lambda name: len(findings_as_csv(slices[name])))
         dropped = set(map(id, slices[metric, depth]))
         left_out[metric] = left_out.get(metric, 0) + len(dropped)
         kept = [finding for finding in kept if id(finding) not in dropped]

@@ -230,6 +230,7 @@ def test_no_word_of_a_head_stands_outside_the_glossary() -> None:
     for pipeline in RECORDED:
         findings = recorded(pipeline)
         names = {name for each in findings for name in (each.subject, each.of, each.group, each.verdict)}
+        names |= {name.partition(": ")[2] for name in names}  # why a flag is raised, with the names in it
         names |= {name.rpartition("/")[2].partition(",")[0].replace("-", " ") for name in names}  # as sentences do
         for line in sentences(KINDS, findings):
             text = line.text
@@ -298,7 +299,29 @@ def test_the_strongest_attack_on_terms_is_that_on_all_of_them_not_on_one_kind() 
     assert sentences(KINDS, findings)[0].text == "F1 of mine falls from 0.900 to 0.480 [0.380, 0.580] under keyboard."
     card = scorecard(findings)
     assert card is not None
-    assert [cell.below for _, cells in card.rows for cell in cells if cell is not None][-1] == "[0.380, 0.580] of 164"
+    below = [cell.below for _, cells in card.rows for cell in cells if cell is not None]
+    assert below[-1] == "keyboard\n[0.380, 0.580] of 164"
+
+
+def test_the_copies_of_a_tagger_stand_beside_it_under_an_attack_that_all_of_them_met() -> None:
+    def score(subject: str, changes: int, value: float) -> Finding:
+        return Finding("ner.f1", "swap", f"share=1, changes={changes}", subject, value, value - 0.1, value + 0.1, 164)
+
+    clean = [Finding("ner.f1", "clean", "", name, 0.8, 0.7, 0.9, 164) for name in ("small", "small+on-swap")]
+    findings = FindingIndex([*clean, score("small", 1, 0.47), score("small", 2, 0.38), score("small+on-swap", 1, 0.6)])
+    card = scorecard(findings)
+    assert card is not None
+    assert [cells[-1] and cells[-1].text for _, cells in card.rows] == ["F1 0.470", "F1 0.600"]
+    assert sentences(KINDS, findings)[0].text.endswith("; small+on-swap keeps 0.600 [0.500, 0.700].")
+
+
+def test_a_red_flag_says_in_the_head_why_it_is_raised() -> None:
+    why = "99 % of the images are called benign (gap at ε = 11/255)"
+    flag = Finding("attack.red_flag", "majority-predictor", subject="net", value=1.0, n=300, verdict=f"raised: {why}")
+    assert [line.text for line in sentences(KINDS, FindingIndex([flag]))] == [
+        "What attacks say of net cannot be trusted as it stands, for the accuracy is that of one constant answer: "
+        f"{why}."
+    ]
 
 
 @pytest.mark.parametrize("verdict", ["too few samples", "no drop shown"])

@@ -87,6 +87,18 @@ def test_what_is_too_large_loses_its_finest_slices_and_says_so() -> None:
     assert len(list(csv.reader(findings_as_csv(kept).splitlines()))) == 101
 
 
+def test_what_is_claimed_of_a_subject_is_left_out_last() -> None:
+    """Nine models under sixteen attacks: the accuracies went, and how often attacks asked stayed."""
+    groups = [f"eps={eps}" for eps in range(900)]
+    claims = [
+        Finding("attack.accuracy", "auto-pgd-with-restarts", group, value=1 / 7, verdict="x" * 120) for group in groups
+    ]
+    others = [Finding("attack.queries", "square", group, value=9.0) for group in groups]
+    kept, left_out = without_finest_slices([*claims, *others], LARGEST_BYTES)
+    assert kept == claims
+    assert left_out == {"attack.queries": 900}
+
+
 def test_a_run_that_broke_is_not_published(store: Store, tmp_path: Path) -> None:
     name = leave_run(store, "chest", [FLIPS])
     record = store.run(name)
