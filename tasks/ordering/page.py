@@ -104,7 +104,9 @@ def _ranked(findings: FindingIndex, approach: str, labeler: str) -> list[str]:
         return []
     more = ""
     if gain is not None:
-        more = f", {percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)} more than ours"
+        plus = "+" if (gain.value or 0.0) > 0 else ""
+        points = f"{plus}{percent(gain.value, 0, sign=False)} points {interval(gain.low, gain.high, digits=0)}"
+        more = f", {points} against ours"
     shown = f" ({p_concluded(test.p_value, test.p_adjusted)})" if test is not None else ""
     return [f"{APPROACHES[approach]}, {share_text(area, 0)} of the time{more}{shown}"]
 

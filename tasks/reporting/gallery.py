@@ -73,15 +73,16 @@ def changed_lines(
     >>> [word.text for word in after if word.tone], [word.text for word in before if word.tone]
     (['god'], ['good'])
     """
-    after, spans_before, spans_after, end = "", [], [], 0
-    for start, stop, new in sorted(changes):
+    after, spans_before, spans_after, end, changes = "", [], [], 0, sorted(changes)
+    for start, stop, new in changes:
         after += text[end:start]
         spans_before.append((start, stop))
         spans_after.append((len(after), len(after) + len(new)))
         after, end = after + new, stop
     after += text[end:]
     if whole_words:
-        spans_before, spans_after = _whole_words(text, spans_before), _whole_words(after, spans_after)
+        spans_before = _whole_words(text, spans_before, [new for _, _, new in changes])
+        spans_after = _whole_words(after, spans_after, [text[start:stop] for start, stop, _ in changes])
     before = marked(text, [(*span, BEFORE, _CHANGED) for span in spans_before])
     return before, marked(after, [(*span, AFTER, _CHANGED) for span in spans_after])
 
@@ -105,10 +106,21 @@ def marked(text: str, spans: Iterable[Span]) -> list[Stretch]:
     return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
 
 
-def _whole_words(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans, each as wide as the words (by blanks) that it touches; those that then meet are one."""
+def _whole_words(text: str, spans: Sequence[tuple[int, int]], others: Sequence[str]) -> list[tuple[int, int]]:
+    """The spans, each as wide as the words (by blanks) that it touches; those that then meet are one. Where whole words
+    came or went (`others`, what stands there in the other text), their neighbours are not touched.
+
+    >>> before, after = changed_lines("acid ( hives )", [(0, 5, ""), (7, 12, "nettle rash"), (13, 13, "and ")])
+    >>> [word.text for word in before if word.tone], [word.text for word in after if word.tone]
+    (['acid', 'hives'], ['nettle rash', 'and'])
+    """
     widened: list[tuple[int, int]] = []
-    for start, stop in spans:
+    for (start, stop), other in zip(spans, others, strict=True):
+        inside, words = text[start:stop], other.strip()
+        if words and words != other and not inside:
+            continue
+        if inside.strip():
+            start, stop = stop - len(inside.lstrip()), start + len(inside.rstrip())
         while start > 0 and not text[start - 1].isspace():
             start -= 1
         while stop < len(text) and not text[stop].isspace():

@@ -183,7 +183,7 @@ def test_comparison_is_small_multiples_of_the_other_approaches_beside_ours():
     assert [[series.name for series in plot.series] for plot in panels.plots] == [["majority", "snorkel"]]
     assert panels.note.endswith(
         "A right label of majority outranks a wrong one, by PL confidence, all LFs, 66\u202f% [61, 70] of the time, "
-        "5 points [2, 8] more than ours (p < 0.001)."
+        "+5 points [2, 8] against ours (p < 0.001)."
     )
     assert not blocks(page(outcome_of(), curve(), curated(), CLASSES), Panels)
 
