@@ -220,11 +220,11 @@ def seen_text(seen: Finding | None) -> str:
     """From which area on an order of so many samples would have been seen, behind a semicolon; empty where unknown.
 
     >>> seen_text(Finding("along.auc_seen_from", value=0.74, n=30)).replace(chr(0x202F), " "), seen_text(None)
-    ('; of 30 samples, 74 % would have been seen', '')
+    ('; of 30 samples, an AUC of 74 % would have been seen', '')
     """
     if seen is None:
         return ""
-    return f"; of {plural(seen.n or 0, 'sample')}, {percent(seen.value, 0)} would have been seen"
+    return f"; of {plural(seen.n or 0, 'sample')}, an AUC of {percent(seen.value, 0)} would have been seen"
 
 
 def first_few(of_subjects: Sequence[str]) -> str:

@@ -124,11 +124,11 @@ def test_what_the_correction_takes_is_not_shown_and_says_what_was_needed():
 def test_what_is_not_shown_says_what_could_have_been_seen_and_which_of_test_and_interval_failed():
     seen = Finding("ordering.auc_seen_from", of="ours", group="majority", value=0.74, n=30)
     line = page([*outcome_of(p=0.3, outcome=NEEDED), seen], curve(), curated(), CLASSES).sentence
-    assert "(p = 0.300, level 0.01; of 30 samples, 74\u202f% would have been seen) by true labels" in line
+    assert "(p = 0.300, level 0.01; of 30 samples, an AUC of 74\u202f% would have been seen) by true labels" in line
     interval = outcome_of(p=0.0005, outcome="not shown: the interval holds one half")
     line = page([*interval, seen], curve(), curated(), CLASSES).sentence
     assert "p <" not in line
-    assert "of the time (the interval holds one half; of 30 samples, 74\u202f% would have been seen)" in line
+    assert "of the time (the interval holds one half; of 30 samples, an AUC of 74\u202f% would have been seen)" in line
 
 
 def test_the_gate_judges_what_the_verdict_judges():

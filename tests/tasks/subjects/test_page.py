@@ -65,7 +65,8 @@ def test_a_hard_end_is_called_hard_only_where_that_is_shown():
     worse = [replace(one, value=0.6) if (one.metric, one.of) == ("subject.auc", "gold") else one for one in measured()]
     assert "that the hard end is hard for it is not shown (p = 0.004, level 0.001)" in page(worse).sentence
     seen = Finding("subject.auc_seen_from", value=0.74, n=30, of="gold", subject="logistic")
-    assert "(p = 0.004, level 0.001; of 30 samples, 74\u202f% would have been seen)" in page([*worse, seen]).sentence
+    would = "of 30 samples, an AUC of 74\u202f% would have been seen"
+    assert f"(p = 0.004, level 0.001; {would})" in page([*worse, seen]).sentence
     shown = [replace(one, verdict="adverse") if one.metric == "subject.trend_p" else one for one in worse]
     assert "of the last: the hard end is hard for it (p = 0.004)" in page(shown).sentence
 
