@@ -76,8 +76,7 @@ def primary_claims(pipeline: Pipeline) -> list[Claim]:
     ]
     labelling = pipeline.asked(WeakLabelling)
     if labelling is not None and pipeline.asked(Ordering) is not None:
-        first = labelling.labelers[0]
-        claims.append(Claim(finding="ordering.trend_p", verdict="adverse", of="ours", group=first))
+        claims.append(Claim(finding="ordering.trend_p", verdict="adverse", of="ours", group=labelling.labelers[0]))
     return [*claims, Claim(finding="defense.kept_p", verdict="kept")]
 
 

@@ -108,8 +108,7 @@ def audit(
 
     project = load_project(config, pipeline=pipeline, overrides=overrides, store=store)
     stream = sys.stdout if progress else io.StringIO()
-    asked = project.pipeline(pipeline)
-    result = run_pipeline(project, asked, seed=seed, fresh=fresh, share=sample, stream=stream)
+    result = run_pipeline(project, project.pipeline(pipeline), seed=seed, fresh=fresh, share=sample, stream=stream)
     record = Store(project.store).run(result.run)
     verdicts, gates = tuple(record.verdicts), tuple(str(gate["sentence"]) for gate in record.gates)
     return Audited(

@@ -299,8 +299,7 @@ class Ground:
 
     def awaited(self, result: type[T]) -> T | None:
         """The result of that type of an audit in `asks_later`, once that audit is over; None where it failed."""
-        over = (wait() for wait in self.later.values())
-        return next((made for made in over if isinstance(made, result)), None)
+        return next((made for made in (wait() for wait in self.later.values()) if isinstance(made, result)), None)
 
 
 @dataclass(frozen=True)

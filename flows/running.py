@@ -288,8 +288,7 @@ def engine_of(project: Project, progress: Progress, libraries: Sequence[str] = (
         try:
             return open_engine(project.compute, progress.notice, libraries)
         except SettingError as error:
-            place = project.lines.place(setting_path(error.setting))
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{project.lines.place(setting_path(error.setting))}: {error}") from error
 
     return open_it
 

@@ -194,8 +194,7 @@ def _defenses(pipeline: Written) -> Iterator[Clash]:
             yield Clash(where, f"{name} is what the control of {tested} is called; give this one another name")
         if _defense_kind(pipeline, defense) == "copies":
             attacks = [attack_name(attack) for attack in as_list(pipeline.get("attacks"))]
-            meant = defense.get("attack")
-            yield from unknown((*where, "attack"), meant, "attack", [*attacks, MIXED])
+            yield from unknown((*where, "attack"), defense.get("attack"), "attack", [*attacks, MIXED])
             continue
         trained = [defense] if defense.get("train") else networks_of(pipeline)
         if "best" in (defense.get("stop"), *as_list(defense.get("stop"))) and any(

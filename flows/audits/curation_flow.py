@@ -263,8 +263,7 @@ def order_samples(
         intervals, rivals = score_samples(intervals, *beside, settings, labeler)
         findings.append(rivals)
     curated = order_adversarially(intervals, data.samples, settings, labeler)
-    contract = check_order(curated, data.classes, settings)
-    return Ordered(intervals, curated, contract, sketch_order(curated)), findings
+    return Ordered(intervals, curated, check_order(curated, data.classes, settings), sketch_order(curated)), findings
 
 
 ORDER = ("auc", "accuracy", "accuracy_undecided", "first_tenth", "last_tenth")

@@ -171,8 +171,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         """Whether the model can be attacked honestly, and what the attacks come to, their worst case included."""
         if not self.attacks:
             return ImageMeasures(())
-        probed = probe_subject(self.examination.evaluation, *model.model, model.name)
-        findings, worst = [probed], {}
+        findings, worst = [probe_subject(self.examination.evaluation, *model.model, model.name)], {}
         classes, evaluation = self.examination.classes, self.examination.evaluation
         by_norm = groupby(lambda attack: attack.norm, self.attacks)
         for norm, listed in by_norm.items():
@@ -198,8 +197,7 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         files, curve = defend_subject(subject.learned_from, *subject.model, defence, name)
         predictions = predict_images(examination.evaluation, examination.classes, files, resolved)
         clean = measure_images(predictions, examination.evaluation, examination.classes, name)
-        model = Model(examination.classes, files, resolved)
-        return Examined(model, curve, predictions, subject.learned_from, clean)
+        return Examined(Model(examination.classes, files, resolved), curve, predictions, subject.learned_from, clean)
 
     def compare(
         self, subject: Examined, models: Mapping[str, Examined], challenged: Challenged[AttackOnImages, ImageMeasures]
@@ -385,8 +383,7 @@ def show_challenge(ground: Ground, robustness: Robustness, findings: FindingInde
         missing = {name: unfit for name, model in models.items() if (unfit := left_out(asked, model))}
         yield attacks_page.page(findings, pictures, missing)
     if of_type(ground.pipeline.defenses, Defence):
-        curves = {name: collect(models[name].curve, None) for name in robustness.copies}
-        yield defences_page.page(findings, curves)
+        yield defences_page.page(findings, {name: collect(models[name].curve, None) for name in robustness.copies})
 
 
 def pictures_of(under_attack: Attacks, classes: Sequence[str], norm: Norm = "linf") -> list[AttackedImages]:

@@ -202,8 +202,7 @@ def measure_one(ground: Ground, subject: Subject) -> MeasuredSubject:
     predictions = predict_samples(audited, data.classes, files, resolved)
     ordering, order, clusters = ground.pipeline.asked(Ordering), curation.headline, curation.clusters
     if order is None or ordering is None or clusters is None or evaluation.since is not None:
-        clean = measure_texts(predictions, audited, data.classes, subject.name)
-        return MeasuredSubject(predictions, (clean,), audited)
+        return MeasuredSubject(predictions, (measure_texts(predictions, audited, data.classes, subject.name),), audited)
     significance = ground.pipeline.statistics.significance
     measured = measure_subject(
         predictions, order.curated, clusters, data.classes, subject.name, ordering.datasets, ordering.permutations

@@ -99,8 +99,7 @@ class TermAudit(Challenged[SetsAsked, TermMeasures]):
 def audit_terms(ground: Ground) -> TermAudit:
     """Attack the terms of what taggers and scorers read, measure them, and train them on attacked copies."""
     examination = ground.of(Examination)
-    subjects = [*examination.of("tagger"), *examination.of("scorer")]
-    return challenge(Terms(ground, examination), subjects, TermAudit)
+    return challenge(Terms(ground, examination), [*examination.of("tagger"), *examination.of("scorer")], TermAudit)
 
 
 @dataclass(frozen=True)

@@ -195,8 +195,7 @@ def label_and_measure(
     keywords = identify_keywords(explained.pooled, *by_words)
     labels = label_trust(explained.tested, keywords, *by_words)
     if settings.rationales is not None:
-        text = subject.resolved.settings.text
-        truth = rationale_truth(explained.tested, evaluation, text, settings.rationales)
+        truth = rationale_truth(explained.tested, evaluation, subject.resolved.settings.text, settings.rationales)
     findings = measure_trust(
         labels, embedded.thresholds, evaluation, subject.predictions, truth, classes, explainer, subject.name
     )

@@ -78,8 +78,7 @@ def run(
             project = load_project(config, pipeline=name, overrides=overrides, store=store)
             from assay.flows.running import run_pipeline
 
-            stream = sys.stderr if as_json else sys.stdout
-            result = run_pipeline(project, project.pipeline(name), **how, stream=stream)
+            result = run_pipeline(project, project.pipeline(name), **how, stream=sys.stderr if as_json else sys.stdout)
         answer = {key: getattr(result, key) for key in answer}
         code = result.exit_code
     except AssayError as error:

@@ -127,8 +127,7 @@ def canonical_json(value: object) -> bytes:
     >>> canonical_json({"b": 1, "a": "ä"}).decode()
     '{"a":"ä","b":1}'
     """
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def signed_envelope(statement: Mapping[str, Any], key: PrivateKey) -> bytes:

@@ -229,8 +229,7 @@ def export_run(
         for number in range(1, last + 1):
             about = f"D{number} of {last}: the easiest {number / last:.0%} of the order"
             files.append(_write(draft, f"D{number}.parquet", folder.dataset(number), about))
-        card = data_card(record, folder, title, chosen, licence, verdict)
-        (draft / "README.md").write_text(card, encoding="utf-8")
+        (draft / "README.md").write_text(data_card(record, folder, title, chosen, licence, verdict), encoding="utf-8")
         described = {
             "name": title,
             "description": f"{record.settings.get('description') or ''} {verdict}".strip(),

@@ -135,8 +135,7 @@ class News:
 
     def as_json(self) -> dict[str, object]:
         """The same as plain values."""
-        plain = ("pipeline", "state", "status", "run", "sentence", "report")
-        about = {name: getattr(self, name) for name in plain}
+        about = {name: getattr(self, name) for name in ("pipeline", "state", "status", "run", "sentence", "report")}
         return about | {"worst": [*map(_change_as_json, self.worst)], "blame": self.blame}
 
 
@@ -212,8 +211,7 @@ def send_news(
             is_late = now - min(night.since for night in news) >= timedelta(minutes=whom.at_latest)
             others = due_soon or any(run.status == "running" and is_alive(store, run.id) for run in records)
             if at_once or (sent.again <= now.isoformat() and (is_late or not others)):
-                message = message_of(news, store, whom.report_url)
-                sentences.append(sent.deliver(notifier, message, news, now))
+                sentences.append(sent.deliver(notifier, message_of(news, store, whom.report_url), news, now))
                 sent_before[notifier.name] = asdict(sent)
                 store.folder.write_json(TOLD, sent_before)
         return sentences

@@ -234,8 +234,7 @@ class _RunEvents:
             self.used[base] += 1
             name = base if self.used[base] == 1 else f"{base}#{self.used[base]}"
             self.names[handle.digest] = name
-            size = sum(output.files.values())
-            facet: Any = OutputStatisticsOutputDatasetFacet(rowCount=handle.rows, size=size)
+            facet: Any = OutputStatisticsOutputDatasetFacet(rowCount=handle.rows, size=sum(output.files.values()))
             yield OutputDataset(
                 self._place, name, outputFacets={"outputStatistics": facet}, facets=_version_facet(handle.digest)
             )

@@ -33,8 +33,7 @@ class Webhook(NotifierSettings):
 
 def send(message: Message, webhook: Webhook) -> None:
     """Post the message to the address, signed with the secret."""
-    url = secret_from(webhook.url_from, ascii_only=True)
-    post(message, url, secret_from(webhook.secret_from), webhook.seconds)
+    post(message, secret_from(webhook.url_from, ascii_only=True), secret_from(webhook.secret_from), webhook.seconds)
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:

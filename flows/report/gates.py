@@ -169,8 +169,7 @@ def accept(store: Store, record: RunRecord, why: str, *, new_level: bool = False
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"accepted/{record.pipeline}/{stamp}-{record.id}.json"
     store.folder.write_json(name, acceptance)
-    checksum = checksum_of(store, name)
-    log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why, acceptance=checksum)
+    log_action(store, "accept", run=record.id, pipeline=record.pipeline, why=why, acceptance=checksum_of(store, name))
     return acceptance
 
 

@@ -207,8 +207,7 @@ def perform(index: int, work: bytes, shared: Mapping[int, object], slot: Slot, v
 
 def join(merge: bytes, outcomes: Sequence[Outcome]) -> Outcome:
     """The values as one, by a pickled `merge`."""
-    value = reduce(pickle.loads(merge), (outcome.value for outcome in outcomes))
-    return replace(outcomes[0], value=value)
+    return replace(outcomes[0], value=reduce(pickle.loads(merge), (outcome.value for outcome in outcomes)))
 
 
 COLLECTED_BYTES = 2 << 30

@@ -472,8 +472,7 @@ def main(listening: int, database: Path) -> None:
     guarded = LoopbackGuard(
         create_app(), port=ours.getsockname()[1], secret=str(secret), pages=bool(PREFECT_UI_ENABLED.value())
     )
-    config = uvicorn.Config(guarded, log_level="error", lifespan="on", server_header=False)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(uvicorn.Config(guarded, log_level="error", lifespan="on", server_header=False))
     server.run(sockets=[ours])
     if not server.started:
         sys.exit(3)

@@ -275,8 +275,7 @@ class Run:
         """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
         if self.compute.engine in ("local", "serial"):
             return accelerator_here()
-        call = Call(0, "asking a GPU worker what it is", accelerator_here)
-        (outcome,) = self.engine.run([call], gpu=True)
+        (outcome,) = self.engine.run([Call(0, "asking a GPU worker what it is", accelerator_here)], gpu=True)
         if outcome.error is not None:
             raise outcome.error
         return cast(dict[str, str], outcome.value)
@@ -355,8 +354,7 @@ class Run:
             if self.record.report is None:
                 self.record.seconds, self.record.slots = round(self.seconds, 2), self.most_at_once()
             if self._engine is not None:
-                new = [text for text in self._engine.notices if text not in self.record.notices]
-                self.record.notices.extend(new)
+                self.record.notices.extend([text for text in self._engine.notices if text not in self.record.notices])
             self.store.save_run(self.record, self._aside)
 
     @contextmanager
@@ -398,8 +396,7 @@ class Run:
             if kind is not None and self.record.status == "running":
                 self.record.status = "broken"
                 interrupted = issubclass(kind, KeyboardInterrupt)
-                text = interruption_text(kind) if interrupted else error_text(error, self.masked)
-                self.record.failures.append(text)
+                self.record.failures.append(interruption_text(kind) if interrupted else error_text(error, self.masked))
             try:
                 self.save()
                 if self._aside:

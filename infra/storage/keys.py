@@ -232,8 +232,7 @@ def _object_form(value: object) -> list[Any]:
 def _array_form(array: np.ndarray[Any, Any]) -> list[Any]:
     if array.dtype.hasobject or array.dtype.names is not None:
         raise InexactError(f"an array of {array.dtype} has no bytes of its own")
-    content = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-    return [array.dtype.str, list(array.shape), content]
+    return [array.dtype.str, list(array.shape), hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()]
 
 
 def _typed(value: object) -> str:

@@ -92,8 +92,7 @@ def schema_text(schema: pa.Schema) -> str:
 def table_digest(schema: pa.Schema, parts: Iterable[RowSums]) -> str:
     """The digest of a table from its schema and the sums of its partitions, in their order."""
     whole = functools.reduce(RowSums.then, parts, RowSums())
-    text = f"{schema_text(schema)}|{whole.rows}|{whole.text}"
-    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+    return hashlib.blake2b(f"{schema_text(schema)}|{whole.rows}|{whole.text}".encode(), digest_size=32).hexdigest()
 
 
 def files_digest(checksums: dict[str, str]) -> str:

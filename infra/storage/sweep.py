@@ -52,8 +52,7 @@ class Lease:
 
     def _renew(self) -> None:
         process = {"host": socket.gethostname(), "pid": os.getpid(), "born": _born(os.getpid())}
-        lease = {**process, "until": time.time() + _LEASE_SECONDS}
-        self._store.folder.write_json(self._name, lease)
+        self._store.folder.write_json(self._name, {**process, "until": time.time() + _LEASE_SECONDS})
 
 
 def is_alive(store: Store, run: str) -> bool:

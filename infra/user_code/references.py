@@ -125,8 +125,7 @@ class Ingredients:
     def note_elsewhere(self, name: str, of: str, version: str) -> None:
         """Note what has no file beside pipelines.yaml, and what stands for its content."""
         if self._home is not None and self._is_new(name, of):
-            sha256 = hashlib.sha256(version.encode()).hexdigest()
-            self._write_down(Ingredient(name, sha256, 0, False, "elsewhere", of))
+            self._write_down(Ingredient(name, hashlib.sha256(version.encode()).hexdigest(), 0, False, "elsewhere", of))
 
     def _is_new(self, name: str, of: str) -> bool:
         with self._lock:

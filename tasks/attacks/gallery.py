@@ -75,8 +75,7 @@ def gallery(shown: AttackedImages, group: str, most: int = MOST, *, collapsed: b
     rows = [row for sample, row in records.items() if sample in clean and sample in moved]
     if not rows:
         return None
-    chosen = _ranked_rows(rows, most)
-    strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown) for row in chosen]
+    strips = [_strip(row, clean[row["id"]], moved[row["id"]], shown) for row in _ranked_rows(rows, most)]
     title = f"{shown.subject}: {shown.attack} at ε = {norm_and_slice(group)[1].eps_text}"
     note = (
         "Left the original, right what the subject was shown instead, in the middle the difference between them: grey "

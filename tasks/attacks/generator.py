@@ -196,8 +196,7 @@ def train_generator(
             for start in range(0, len(order), attack.batch_size):
                 rows = order[start : start + attack.batch_size]
                 clean = placed(lessons.pixels(rows), model.device)
-                known = placed(lessons.targets[rows], model.device)
-                targets = training_targets(model, clean, known, attack.loss)
+                targets = training_targets(model, clean, placed(lessons.targets[rows], model.device), attack.loss)
                 adversarial = ball_around(clean, eps).clip(clean + scaled(network(clean), eps))
                 loss = fooling_loss(model, adversarial, targets, attack.loss)
                 optimizer.zero_grad(set_to_none=True)
@@ -214,8 +213,7 @@ def train_generator(
         losses.append(mean_loss(epoch))
         if checkpoints is not None:
             checkpoints.save(epoch + 1, attack.epochs, learning_files(network, optimizer, losses))
-    card = Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses))
-    return generator_files(network, card)
+    return generator_files(network, Card(channels, size, attack.width, eps, attack.loss, attack.epochs, tuple(losses)))
 
 
 def generator_files(network: PerturbationUNet, card: Card) -> dict[str, bytes]:

@@ -99,8 +99,7 @@ def trials_one_by_one(tables: Iterable[pa.Table]) -> Iterator[Trial]:
         keys = table.group_by(["subject", "attack", "eps"]).aggregate([]).to_pylist()
         for key in sorted(keys, key=lambda key: (key["subject"], key["attack"], key["eps"])):
             where = pc.and_(pc.equal(table["subject"], key["subject"]), pc.equal(table["attack"], key["attack"]))
-            rows = table.filter(pc.and_(where, pc.equal(table["eps"], key["eps"])))
-            yield _trial(rows.sort_by("id"), **key)
+            yield _trial(table.filter(pc.and_(where, pc.equal(table["eps"], key["eps"]))).sort_by("id"), **key)
 
 
 def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
@@ -215,8 +214,7 @@ def attack_findings(
     audited one; `target` is the class that the attack aims at, whose own samples have no part in the success rate;
     `groups` are of its samples.
     """
-    group = ", ".join(filter(None, (trial.group, split)))
-    about = About("attack", trial.attack, group, trial.subject)
+    about = About("attack", trial.attack, ", ".join(filter(None, (trial.group, split))), trial.subject)
     findings = prediction_findings(
         about, trial.attacked, trial.probabilities, trial.truth, classes, robust=trial.robust, groups=groups
     )

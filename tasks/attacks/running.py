@@ -291,8 +291,7 @@ def candidates(samples: pa.Table, *, per_class: int) -> frozenset[Candidate]:
     """
     ids = samples["id"].to_pylist()
     hashes = [hashlib.blake2b(sample.encode(), digest_size=8, person=b"assay.kept").hexdigest() for sample in ids]
-    pool = zip(_classes(samples), hashes, ids, strict=True)
-    return _first(frozenset(pool), per_class)
+    return _first(frozenset(zip(_classes(samples), hashes, ids, strict=True)), per_class)
 
 
 def kept(pool: frozenset[Candidate], per_class: int) -> frozenset[str]:
@@ -301,8 +300,7 @@ def kept(pool: frozenset[Candidate], per_class: int) -> frozenset[str]:
 
 
 def _first(pool: frozenset[Candidate], per_class: int) -> frozenset[Candidate]:
-    by_class = groupby(0, sorted(pool))
-    return frozenset(candidate for alike in by_class.values() for candidate in alike[:per_class])
+    return frozenset(candidate for alike in groupby(0, sorted(pool)).values() for candidate in alike[:per_class])
 
 
 def _classes(samples: pa.Table) -> list[int]:
@@ -363,5 +361,4 @@ def _truth(samples: pa.Table, targeted: TargetedImages, model: ImageModel) -> np
     """What is true, -1 where nobody knows: codes [n], or labels [n, k]."""
     if model.multilabel:
         return targeted.targets
-    unknown = np.asarray(samples["gold"].is_null().to_numpy())
-    return np.where(unknown, -1, targeted.targets)
+    return np.where(np.asarray(samples["gold"].is_null().to_numpy()), -1, targeted.targets)

@@ -349,6 +349,5 @@ def _flags_in_words(readings: Sequence[Reading]) -> str:
 
 def _lowest_accuracy(findings: Sequence[Finding]) -> str:
     # Of several ε that leave the same, the largest is the one that says something: often everything is left at 0.
-    accuracies = [finding for finding in reversed(findings) if finding.metric == "attack.accuracy"]
-    least = lowest(accuracies)
+    least = lowest([finding for finding in reversed(findings) if finding.metric == "attack.accuracy"])
     return "nothing was attacked" if least is None else f"{least.of} at {least.group} leaves {least.value:.1%} right"

@@ -35,8 +35,7 @@ class CorruptionFindings:
 
     def get(self, metric: str, subject: str, of: str, severity: int | None) -> Finding | None:
         """The finding, if it has a value; no severity stands for all of them together."""
-        group = ALL if severity is None else severity_group(severity)
-        return self.all.get(f"corruption.{metric}", subject, of, group)
+        return self.all.get(f"corruption.{metric}", subject, of, ALL if severity is None else severity_group(severity))
 
 
 def name_of(perturbation: str) -> str:

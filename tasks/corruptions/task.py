@@ -128,8 +128,7 @@ def answer(model: ImageModel, frames: Tensor, ids: Sequence[str], perturbation: 
             block = flat[start : start + model.block]
             if len(block) < model.block:
                 block = torch.cat([block, block[-1:].expand(model.block - len(block), *block.shape[1:])])
-            logits = model.logits(block)[: len(flat) - start]
-            outputs.append(model.normalized(logits.to(torch.float64)))
+            outputs.append(model.normalized(model.logits(block)[: len(flat) - start].to(torch.float64)))
     probabilities = torch.cat(outputs)
     wrong = (~torch.isfinite(probabilities)).any(dim=1).nonzero()
     if len(wrong):

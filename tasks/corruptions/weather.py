@@ -90,8 +90,7 @@ def _enlarged(layers: Tensor, zoom: float) -> Tensor:
 
 def _relief(drops: Tensor) -> Tensor:
     """Light on the drops [n, h, w], 0 to 255: distance from their outlines, equalised, then lit from one side."""
-    distance = _mean_of_nine(outline_distance(drops)).floor_()
-    even = _equalised(distance)
+    even = _equalised(_mean_of_nine(outline_distance(drops)).floor_())
     lit = _weighted(even, ((-2, -1, 0), (-1, 1, 1), (0, 1, 2))).clamp_(0, 255)
     return _mean_of_nine(lit).round_()
 

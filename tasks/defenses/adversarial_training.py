@@ -143,8 +143,7 @@ def attacked(batch: Batch, eps: float, steps: int, step_size: float | None, seed
     with answering(batch.model.network), torch.enable_grad():
         for _ in range(steps):
             x = x.detach().requires_grad_(True)
-            loss = batch.loss(batch.model.logits(x), batch.targets)
-            (gradient,) = torch.autograd.grad(loss, x)
+            (gradient,) = torch.autograd.grad(batch.loss(batch.model.logits(x), batch.targets), x)
             x = ball.clip(x.detach().add(gradient.sign(), alpha=size))
     return x.detach()
 
@@ -237,8 +236,7 @@ def mpadvt(settings: MPAdvT, seeds: Seeds) -> BatchHook:
         drawn = draw_perturbation(settings, batch.seeds)
         images = batch.images
         if drawn.attacked:
-            eps = drawn.eps * settings.reach(batch.epoch)
-            images = attacked(batch, eps, drawn.steps, settings.step_size, seeds)
+            images = attacked(batch, drawn.eps * settings.reach(batch.epoch), drawn.steps, settings.step_size, seeds)
         return descent(settings, batch, partial(configured_loss, batch, images))
 
     return hook

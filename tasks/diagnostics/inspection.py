@@ -192,7 +192,6 @@ def draw_images(truths: dict[str, Truth], attacked: pa.Table | None, eps: float,
     rows = attacked.filter(pc.equal(attacked["eps"], eps))
     wrong = rows.filter((pc.field("clean") >= 0) & (pc.field("gold") != pc.field("clean")))["id"].to_pylist()
     fell = set(rows.filter(rows["success"])["id"].to_pylist()) - set(wrong)
-    telling = {sample: truth for sample, truth in truths.items() if sample in fell}
-    chosen = draw_samples(telling, limit)
+    chosen = draw_samples({sample: truth for sample, truth in truths.items() if sample in fell}, limit)
     others = {sample: truth for sample, truth in truths.items() if sample not in chosen}
     return chosen | draw_samples(others, limit - len(chosen))

@@ -182,8 +182,7 @@ def saliency_maps(model: ImageModel, images: Tensor, targets: Tensor) -> Maps:
     maps = []
     for at in range(len(images)):
         image = images[at : at + 1].clone().requires_grad_(True)
-        loss = loss_of(model.logits(image), targets[at : at + 1])
-        (gradient,) = torch.autograd.grad(loss, image)
+        (gradient,) = torch.autograd.grad(loss_of(model.logits(image), targets[at : at + 1]), image)
         maps.append(gradient[0].abs().amax(dim=0).cpu().numpy())
     return np.stack(maps) if maps else np.zeros((0, *images.shape[2:]), np.float32)
 
@@ -226,8 +225,7 @@ def integrated_gradients(output: Output, image: Tensor, baseline: Tensor, steps:
         rest, split = pieces.of(~coarse), pieces.of(coarse)
         half = split.width / 2
         left = path.pieces(split.start, half, split.before, split.middle)
-        right = path.pieces(split.start + half, half, split.middle, split.after)
-        pieces = rest.joined(left).joined(right)
+        pieces = rest.joined(left).joined(path.pieces(split.start + half, half, split.middle, split.after))
     values = path.integrated(pieces)
     return Attribution(values, float(values.sum()), expected, len(pieces.start))
 

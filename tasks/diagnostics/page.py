@@ -248,8 +248,7 @@ def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: 
 
 def values_of(row: Row) -> Pixels:
     """The numbers of a picture [c, h, w]."""
-    flat = np.frombuffer(row["values"], np.float32)
-    return np.asarray(flat.reshape(row["channels"], row["height"], row["width"]))
+    return np.asarray(np.frombuffer(row["values"], np.float32).reshape(row["channels"], row["height"], row["width"]))
 
 
 def _range(row: Row, everything: Sequence[Row]) -> tuple[float, float]:

@@ -160,8 +160,7 @@ def count_labels(
     attacked: Artifact[Attacked], classes: Artifact[Classes], name: str, attack: str, eps: float
 ) -> Counted:
     """How often the subject names classes together, before and after an attack at one ε."""
-    names = class_names(collect(classes, None))
-    counts = reduce_partitions(count_answers, attacked, eps=eps, classes=len(names))
+    counts = reduce_partitions(count_answers, attacked, eps=eps, classes=len(class_names(collect(classes, None))))
     findings = pair_findings(counts, name, attack, eps)
     say(f"{name} · {attack} · {counts['images'][0]} images")
     table = co_occurrence_table(counts, name, attack, eps)

@@ -314,8 +314,7 @@ def repeated_hashes(counted: CountedIds) -> Hashes:
 def count_suspects(samples: pa.Table, suspects: Hashes) -> dict[str, int]:
     """How often each id occurs whose hash is among the suspects."""
     ids = samples.column("id").combine_chunks()
-    there = np.isin(hash_ids(ids), suspects)
-    counts = pc.value_counts(ids.filter(pa.array(there)))
+    counts = pc.value_counts(ids.filter(pa.array(np.isin(hash_ids(ids), suspects))))
     return {item["values"].as_py(): int(item["counts"].as_py()) for item in counts}
 
 

@@ -105,8 +105,7 @@ def votes_in(samples: pa.Table) -> Tallied:
 
 def count_partition(votes: pa.Table, samples: pa.Table, classes: int) -> dict[str, object]:
     """One partition's counts for the table of labelling functions, and the functions' names."""
-    counts = count_votes(votes, samples.column("gold"), classes)
-    return {"functions": Least(functions_of(votes)), **counts}
+    return {"functions": Least(functions_of(votes)), **count_votes(votes, samples.column("gold"), classes)}
 
 
 def faults_of(votes: Artifact[Votes]) -> dict[str, tuple[int, str]]:

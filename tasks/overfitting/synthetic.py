@@ -185,8 +185,7 @@ def project(line: Line, points: Points) -> Projected:
 def attack(points: Projected, eps: float) -> Answers:
     """Errors, adversarial errors, and h at the adversarial version of every point."""
     errors, there = points.errors, points.moved(eps)
-    moves = ~errors & (there.first > 0)
-    fooled = moves & there.errors
+    fooled = ~errors & (there.first > 0) & there.errors
     densities = np.ones(len(errors))
     densities[errors] = density(points, eps)[errors]
     densities[fooled] = density(there, eps)[fooled]

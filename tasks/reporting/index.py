@@ -80,11 +80,9 @@ def _marks(x: float, base: float, entry: RunEntry) -> Iterator[Markup]:
     """A dotted line through a night that is a baseline, a triangle over one in which a gate found a change; on the base
     line a cross under one that did not end well, a ring where none came."""
     if entry.accepted:
-        line = svg.stroke("baseline", x, 1, x, base)
-        yield tag("g", tag("title", f"Baseline: {entry.accepted}"), line)
+        yield tag("g", tag("title", f"Baseline: {entry.accepted}"), svg.stroke("baseline", x, 1, x, base))
     if entry.judged:
-        triangle = svg.mark(x, 4, 4, "judged")
-        yield tag("g", tag("title", f"{entry.named}: {' '.join(entry.judged)}"), triangle)
+        yield tag("g", tag("title", f"{entry.named}: {' '.join(entry.judged)}"), svg.mark(x, 4, 4, "judged"))
     if status_tone(entry.status) != "good":
         cross = tag("path", d=f"M{x - 3:.1f} {base - 3:.1f}l6 6m0-6l-6 6", class_="crossed")
         shape = svg.mark(x, base, 0, "ring") if entry.status == MISSED else cross

@@ -189,8 +189,7 @@ def colour(kind: int) -> str:
 
 def swatch(kind: int, *pieces: Markup) -> Markup:
     """A sample of a line or a mark, for a legend."""
-    box = {"viewBox": "0 0 26 14"}
-    return tag("svg", *pieces, class_=f"swatch {colour(kind)}", attributes=box, aria_hidden="true")
+    return tag("svg", *pieces, class_=f"swatch {colour(kind)}", attributes={"viewBox": "0 0 26 14"}, aria_hidden="true")
 
 
 def stroke(class_: str, x1: float, y1: float, x2: float, y2: float) -> Markup:

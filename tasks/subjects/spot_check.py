@@ -63,8 +63,7 @@ def as_it_answers_now(
         files: Artifact[SubjectFiles] = learned[0] if isinstance(learned, tuple) else learned
         asking = asked_by(subject.settings)
         predict = asking.predict
-        key = predict.key(asking.given(samples, classes, files, current), {})
-        manifest = run.store.find(predict.name, key)
+        manifest = run.store.find(predict.name, predict.key(asking.given(samples, classes, files, current), {}))
         if manifest is None:
             if differed:
                 _say_changed(subject, differed)

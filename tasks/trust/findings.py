@@ -201,8 +201,7 @@ def _average(same: Sequence[Finding]) -> list[Finding]:
     if not known:
         return [same[0]]
     value, low, high, n = (_mean([getattr(each, name) for each in known]) for name in ("value", "low", "high", "n"))
-    count = None if n is None else round(n)
-    mean = replace(known[0], value=value, low=low, high=high, n=count, p_value=None)
+    mean = replace(known[0], value=value, low=low, high=high, n=None if n is None else round(n), p_value=None)
     if len(known) < 2:
         return [mean]
     values = np.array([finding.value for finding in known], dtype=np.float64)

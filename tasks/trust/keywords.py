@@ -50,8 +50,7 @@ def word_pools(explanations: pa.Table, *, classes: int, lemmatise: bool = False)
     Only correct predictions enter, whatever the table holds; the order of its rows does not matter.
     """
     scores: list[dict[str, list[float]]] = [defaultdict(list) for _ in range(classes)]
-    rows = explanations.select(["gold", "predicted", "words", "importance"]).to_pylist()
-    for row in rows:
+    for row in explanations.select(["gold", "predicted", "words", "importance"]).to_pylist():
         if row["gold"] == row["predicted"]:
             for word, score in spoken_for(row, lemmatise).items():
                 scores[row["predicted"]][word].append(score)
@@ -89,8 +88,7 @@ def cluster_words(words: Sequence[str], vectors: Vectors, theta_dist: float) -> 
     labels = -1 - np.arange(len(order))
     for group in _groups_within(units[known], theta_dist):
         members = known[group]
-        firsts = _cut(units[members], theta_dist)
-        labels[members] = members[firsts]
+        labels[members] = members[_cut(units[members], theta_dist)]
     places = {label: number for number, label in enumerate(dict.fromkeys(labels.tolist()))}
     clusters = np.zeros(len(order), dtype=np.int32)
     clusters[order] = [places[label] for label in labels.tolist()]

@@ -256,8 +256,7 @@ def label_trust(
         rows=LABELS_AT_ONCE,
         oracle=Oracle(anchors, _spaces(vectors, thresholds), names, settings),
     )
-    rows = collect(labels, ["oracle", "label"]).to_pylist()
-    judged = [row["label"] for row in rows if row["oracle"] == TOKI]
+    judged = [row["label"] for row in collect(labels, ["oracle", "label"]).to_pylist() if row["oracle"] == TOKI]
     say(" · ".join(f"{judged.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
     return labels
 
@@ -434,8 +433,7 @@ def show_trust(
     masked: bool,
 ) -> Artifact[TrustExamples]:
     """The most damning predictions with every word of their explanations; not a word of them where `masked`."""
-    toki = [row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI]
-    chosen = most_damning(toki)
+    chosen = most_damning([row for row in collect(labels, None).to_pylist() if row["oracle"] == TOKI])
     if not chosen:
         say("nothing to show")
         return write_table(TrustExamples.schema.empty_table(), into=TrustExamples)

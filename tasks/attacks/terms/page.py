@@ -454,7 +454,6 @@ def followed(findings: FindingIndex) -> Iterator[Headline]:
         term_findings, declared = TermFindings(stage, findings), metrics_of(stage)
         title = f"{metric_named(declared, f'{stage}.{term_findings.headline}').title} under the worst attack"
         for subject in term_findings.subjects:
-            clean = term_findings.get(term_findings.headline, subject, ORIGINAL)
-            yield from headline_of(declared, clean, subject)
+            yield from headline_of(declared, term_findings.get(term_findings.headline, subject, ORIGINAL), subject)
             worst = lowest(term_findings.get(term_findings.headline, subject, key) for key in term_findings.attacks)
             yield from headline_of(declared, worst, subject, title=title)

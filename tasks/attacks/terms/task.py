@@ -133,8 +133,7 @@ def measure_scorer(
 ) -> Artifact[Findings]:
     """The findings about one scorer of pairs; `scored` are called `clean|` and `attack|severity`."""
     tables = _tables(scored)
-    findings = scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples))
-    return _measured("sts", findings, scored, subject)
+    return _measured("sts", scorer_findings(tables, subject, stage_seeds(), _groups(tables, samples)), scored, subject)
 
 
 @stage(version=4, title="sts gains", draws=True)

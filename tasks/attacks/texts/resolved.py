@@ -167,8 +167,7 @@ def resolve_word_attack(settings: WordAttack, beside: Path) -> ResolvedWordAttac
                 "part_of_speech: false, and list the stop words of the language in `keep`."
             )
         if lists is None:
-            named = settings.vectors or "fasttext"
-            return replace(resolved, providers=resolve_providers([named], beside))
+            return replace(resolved, providers=resolve_providers([settings.vectors or "fasttext"], beside))
     if settings.min_cosine is not None:
         raise SettingError(
             f"The attack's `min_cosine` is {settings.min_cosine}, and lists of neighbours ({settings.vectors}) "

@@ -291,8 +291,7 @@ def neighbour_piece(
     else:
         assert attack.providers is not None
         provider = build_provider(attack.providers, 0, texts, inside.load if inside else object, seed)
-        vocabulary = Vocabulary.of(provider, vocabulary_words(provider, texts))
-        rows = neighbour_rows(asked, vocabulary, provider, count)
+        rows = neighbour_rows(asked, Vocabulary.of(provider, vocabulary_words(provider, texts)), provider, count)
         known = {"provider": provider.name, **_separation(synonym_area(provider.vectors, synonym_pairs(), seed))}
         if attack.given_cosine is None:
             known["synonyms"] = synonym_cosine(provider, synonym_pairs())

@@ -172,8 +172,7 @@ class ImageModel:
         with torch.inference_mode():
             for start in range(0, len(pixels), self.block):
                 rows = np.minimum(np.arange(start, start + self.block), len(pixels) - 1)
-                images = torch.from_numpy(pixels[rows]).to(self.device)
-                logits = self.logits(images)[: len(pixels) - start]
+                logits = self.logits(torch.from_numpy(pixels[rows]).to(self.device))[: len(pixels) - start]
                 outputs.append(self._probabilities(logits.to(torch.float64).cpu()))
         probabilities = np.concatenate(outputs)
         wrong = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))

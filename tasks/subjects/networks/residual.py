@@ -105,8 +105,7 @@ class WideResNet(nn.Module):  # type: ignore[misc]
 
     def forward(self, images: Tensor) -> Tensor:
         """Logits [n, k]."""
-        features = torch.relu(self.norm(self.blocks(self.stem(images))))
-        return self.head(features.mean(dim=(2, 3)))
+        return self.head(torch.relu(self.norm(self.blocks(self.stem(images)))).mean(dim=(2, 3)))
 
 
 _DENSE_BLOCKS = (6, 12, 24, 16)

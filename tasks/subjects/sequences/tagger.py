@@ -81,8 +81,7 @@ def align(tokenizer: Tokenizer, words: Sequence[str], pad: int) -> Aligned:
     for piece, word in enumerate(encoded.word_ids):
         if word is not None and places[word] < 0:
             places[word] = piece
-    ids = np.array(encoded.ids or [pad], dtype=np.int64)
-    return Aligned(ids, places, bool(encoded.overflowing))
+    return Aligned(np.array(encoded.ids or [pad], dtype=np.int64), places, bool(encoded.overflowing))
 
 
 def targets(aligned: Aligned, codes: Sequence[int]) -> Integers:
@@ -122,8 +121,7 @@ class TokenTagger(TokenNetwork):
         columns = [[place for place, name in enumerate(self.outputs) if name == wanted] for wanted in names]
         taggings: dict[int, Tagging] = {}
         with torch.inference_mode():
-            batch = [aligned.ids for aligned in chunk]
-            for texts, ids, mask in self.blocks(batch):
+            for texts, ids, mask in self.blocks([aligned.ids for aligned in chunk]):
                 logits = self.network(input_ids=ids, attention_mask=mask).logits
                 shares = torch.softmax(logits.double(), dim=-1).cpu().numpy()
                 for row, sentence in enumerate(texts.tolist()):
@@ -209,8 +207,7 @@ def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], Integers]:
 
     @cache
     def pieces(word: str) -> Integers:
-        ids = tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids
-        return np.array(ids, dtype=np.int64)
+        return np.array(tokenizer.encode([word], is_pretokenized=True, add_special_tokens=False).ids, dtype=np.int64)
 
     return pieces
 

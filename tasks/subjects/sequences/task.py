@@ -115,8 +115,7 @@ def predict_tags(
 
 def tags_in(samples: pa.Table, *, subject: ResolvedSubject) -> dict[str, frozenset[str]]:
     """The tags in a partition of the samples."""
-    sentences = sentences_of(samples, subject.settings)
-    return {"tags": frozenset(tag for tags in sentences.tags for tag in tags or ())}
+    return {"tags": frozenset(tag for tags in sentences_of(samples, subject.settings).tags for tag in tags or ())}
 
 
 def train_scorer(training: Artifact[Samples], _classes: object, subject: ResolvedSubject) -> TrainedSubject:

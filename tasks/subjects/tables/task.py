@@ -218,8 +218,7 @@ def _same_samples(*tables: Artifact[Any]) -> tuple[Artifact[Any], ...]:
 def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
     """Predictions for a partition of the samples, each by the model fitted without the sample's fold."""
     folds = fold_of(named_groups(table), len(models.without))
-    matrix = feature_matrix(table, models.whole.features)
-    return predictions_table(table["id"], models.probabilities(matrix, folds))
+    return predictions_table(table["id"], models.probabilities(feature_matrix(table, models.whole.features), folds))
 
 
 def _predicted(

@@ -240,8 +240,7 @@ def network_in(files: Mapping[str, bytes], head: Head) -> tuple[Any, Any, int, i
 
     card, device = json.loads(files["card.json"]), torch_device_here()
     module = read_network(files, card["who"], head).to(device)
-    tokenizer = Tokenizer.from_str(files["tokenizer.json"].decode())
-    return module, tokenizer, pad_of(module.config), card["limit"], device
+    return module, Tokenizer.from_str(files["tokenizer.json"].decode()), pad_of(module.config), card["limit"], device
 
 
 @dataclass(frozen=True)
