@@ -46,9 +46,8 @@ class AlongTheOrder:
 def follow(ground: Ground) -> AlongTheOrder:
     """Hold every model against the order of the samples, and every defended copy against its original."""
     examination = ground.of(Examination)
-    subjects = [*examination.of("network"), *examination.of("classifier")]
     challenged = (ground.maybe(Robustness) or Robustness(), ground.maybe(WordAudit) or WordAudit())
-    models = {subject.name: subject for subject in subjects}
+    models = {subject.name: subject for subject in [*examination.of("network"), *examination.of("classifier")]}
     models |= {name: made.models[name] for made in challenged for name in made.copies}
     originals = {
         copy: subject for made in challenged for subject, copies in made.defended.items() for copy in copies.values()

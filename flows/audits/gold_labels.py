@@ -100,9 +100,8 @@ def label_errors_page(ground: kind.Ground, made: DoubtedLabels, findings: Findin
 
     settings = ground.pipeline.asked(LabelErrors)
     if made.doubts is not None and settings is not None:
-        doubts = collect(made.doubts, None)
         notes = [f"{name} {IN_SAMPLE}." for name in came_trained(ground.pipeline, made.doubts)]
-        yield of_labels(findings, doubts, classes_of(ground), settings.shown, notes)
+        yield of_labels(findings, collect(made.doubts, None), classes_of(ground), settings.shown, notes)
 
 
 LABEL_ERRORS = kind.AuditKind(

@@ -229,12 +229,11 @@ def _write_delta(lake: Lake, table: TidyTable, parts: Parts) -> int:
     place = f"{lake.where.rstrip('/')}/{table.name}"
     with _writing_to(lake.where):
         there = DeltaTable.is_deltatable(place)
-        stream = pa.RecordBatchReader.from_batches(schema, counted())
         # Names of pipelines and runs have no quote in them.
         only = " and ".join(f"{name} = '{value}'" for name, value in lake.partition.items())
         write_deltalake(
             place,
-            stream,
+            pa.RecordBatchReader.from_batches(schema, counted()),
             partition_by=list(PARTITIONS),
             mode="overwrite" if there else "error",
             predicate=only if there else None,

@@ -141,12 +141,11 @@ class RunChange:
         arrived = self.after.arrivals
         arrivals = [arrived] if self.before.id in arrived and not arrived.startswith("no file") else []
         seeds = [f"seed: {self.before.seed} → {self.after.seed}"] if self.before.seed != self.after.seed else []
-        results = result_changes(self.before, self.after)
         return [
             *(("setting", line) for line in [*seeds, *settings]),
             *(("file", line) for line in file_changes(self.before, self.after)),
             *(("data", line) for line in arrivals),
-            *(("result", line) for line in results),
+            *(("result", line) for line in result_changes(self.before, self.after)),
         ]
 
 

@@ -38,14 +38,13 @@ def head_of(
     """The head of a run's page."""
     against = baseline_of(store, record)
     changes = [] if against is None else scorecard_changes(store, against, record, findings, kinds)
-    samples = next((part.samples for part in reversed(parts) if part.samples), ())
     return Head(
         state_of(gates, failures, against, sum(gain_of(change, kinds) < 0 for change in changes)),
         [change_in_words(change, kinds) for change in changes],
         scorecard(findings),
         sentences,
         next(iter(settings_to_try(findings)), ""),
-        samples,
+        next((part.samples for part in reversed(parts) if part.samples), ()),
     )
 
 
@@ -92,11 +91,10 @@ def change_in_words(change: Change, kinds: Sequence[AnyKind]) -> Verdict:
     declared = {metric.name: metric for kind in kinds for metric in kind.metrics}
     title = declared[after.metric].title if after.metric in declared else after.metric
     about = ", ".join(filter(None, (after.of if after.of != CLEAN else "", after.group)))
-    points = interval(difference.low, difference.high, digits=1)
     text = (
         f"{after.subject}: {title[:1].lower()}{title[1:]}{f' ({about})' if about else ''} "
         f"{percent(change.before.value)} → {percent(after.value)}, "
-        f"{percent(difference.value, sign=False)} points {points}"
+        f"{percent(difference.value, sign=False)} points {interval(difference.low, difference.high, digits=1)}"
     )
     gain = gain_of(change, kinds)
     return Verdict(text, "bad" if gain < 0 else "good", gain)

@@ -81,7 +81,6 @@ def decided(
 ) -> dict[str, Any]:
     """Which gates of a run stood in its plan, which came after and which are gone, and what else is not as planned."""
     before, after = ([dict(gate) for gate in side["gates"]] for side in (planned["settings"], settings))
-    stood_on = {str(file["name"]): file["sha256"] for file in files}
     return {
         "at": planned["at"],
         "before": [_title(gate) for gate in after if gate in before],
@@ -89,7 +88,7 @@ def decided(
         "gone": [_title(gate) for gate in before if gate not in after],
         "changed": [
             *(name for name in differing_names(planned["settings"], settings) if name != "gates"),
-            *differing_names(planned["files"], stood_on),
+            *differing_names(planned["files"], {str(file["name"]): file["sha256"] for file in files}),
         ],
     }
 

@@ -180,10 +180,9 @@ def settings_of(pipeline: Pipeline) -> Iterator[SettingRow]:
 
 def machine_of(run: Run) -> dict[str, str]:
     """Where the run ran."""
-    profile = run.numeric_profile()
     return {
         "host": run.record.host,
         "system": f"{platform.system()} {platform.machine()}",
-        "processor features": profile["processor"],
+        "processor features": run.numeric_profile()["processor"],
         "workers": str(run.slots()),
     }

@@ -234,7 +234,6 @@ class Window:
         work = cloudpickle.dumps((call.function, own))
         key = key_of(self._client, getattr(call.function, "__name__", "call"))
         self._submitted.names[key] = call.name
-        where = placement(self._crew, self.slot)
         future = self._client.submit(
             perform,
             call.index,
@@ -244,7 +243,7 @@ class Window:
             dict(versions_here()),
             key=key,
             priority=call.priority,
-            **where,
+            **placement(self._crew, self.slot),
         )
         self._track(attempt, future)
         future.add_done_callback(self._over)

@@ -72,14 +72,13 @@ def train_generator(
     eps: float,
 ) -> Artifact[GeneratorFiles]:
     """A generator of perturbations within ε against the subject; what `attack_subject` takes under `eps_name(eps)`."""
-    names = class_names(collect(classes, None))
     generator: Artifact[GeneratorFiles] = train_on_worker(
         learn_perturbations,
         training,
         into=GeneratorFiles,
         files=read_files(files),
         subject=subject,
-        classes=tuple(names),
+        classes=tuple(class_names(collect(classes, None))),
         attack=attack,
         eps=eps,
         seeds=stage_seeds(),
@@ -143,14 +142,13 @@ def attack_subject(
     """
     job = _attack_job(classes, files, subject, attack, name, generators)
     card = json.loads(job.files[CARD])
-    pool = reduce_partitions(candidates, evaluation, per_class=attack.keep)
     attacked, images = map_partitions(
         attack_partition,
         evaluation,
         into=(Attacked, AdversarialImages),
         rows=_rows_for(attack, evaluation.rows, (card["channels"], card["size"])),
         job=job,
-        kept=kept(pool, attack.keep),
+        kept=kept(reduce_partitions(candidates, evaluation, per_class=attack.keep), attack.keep),
     )
     say(_summary(reduce_partitions(count_successes, attacked, eps=max(job.grid())), job))
     return Attacks(attacked, images)
@@ -198,11 +196,10 @@ def what_was_attacked(attacked: pa.Table) -> dict[str, Any]:
 
     Of several labels, `known 0` and so on count the records in which each is known.
     """
-    grid = frozenset(repr(eps) for eps in attacked["eps"].unique().to_pylist())
     known: Counter[str] = Counter()
     for labels in attacked["labels"].to_pylist():
         known.update({f"known {at}": int(label >= 0) for at, label in enumerate(labels or ())})
-    return {"grid": grid, **known}
+    return {"grid": frozenset(repr(eps) for eps in attacked["eps"].unique().to_pylist()), **known}
 
 
 def count_successes(attacked: pa.Table, *, eps: float) -> dict[str, int]:

@@ -229,12 +229,11 @@ def corrupt_subjects(
         require_classes(content, classes.rows, name)
     go_last()
     spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
-    shown = np.isin(np.arange(evaluation.rows), spread)
     flips, images = map_partitions(
         corrupt_partition,
         evaluation,
         into=(FrameFlips, CorruptedImages),
-        aligned={"shown": shown},
+        aligned={"shown": np.isin(np.arange(evaluation.rows), spread)},
         rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
         subjects=subjects,
         files=contents,

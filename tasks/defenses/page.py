@@ -105,11 +105,10 @@ class DefenceFindings:
             column("Defence", "of"),
             column("Images", lambda row: "clean" if row.group == CLEAN else f"ε = {eps_text(row.group)}"),
         ]
-        rows = [About(subject, defence, group) for subject, group, defence in models]
         return class_table(
             self.all,
             "What each defence keeps, gains and loses",
-            rows,
+            [About(subject, defence, group) for subject, group, defence in models],
             leading,
             lambda group: self._label(attacked=group != CLEAN),
         )

@@ -93,7 +93,6 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         name = f"{subject}, {_WRITTEN.get(how, how)}"
         series.append(Series(name, places.tolist(), share.tolist(), low.tolist(), high.tolist(), "steps"))
     ends = "; ".join(f"{line.name} starts at {percent(line.y[0])}" for line in series)
-    alt = f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}."
     note = (
         "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings. "
         "The curve ends at the largest radius that so many draws can show: more of them, or more noise, reach further."
@@ -103,7 +102,7 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         series,
         "L2 radius, over all pixel values of an image",
         "Right for certain",
-        alt,
+        f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}.",
         (0.0, 1.0),
         note=note,
         scale="percent",

@@ -132,12 +132,11 @@ def train_under_noise(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, sigma: float
 ) -> TrainedSubject:
     """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
-    names = class_names(collect(classes, None))
     trained = trained_on_worker(
         learn_images,
         training,
         subject=subject,
-        classes=tuple(names),
+        classes=tuple(class_names(collect(classes, None))),
         seeds=Seeds(stage_seeds().run_seed, "train_network"),
         hook=partial(under_noise, sigma),
         about={"noise": sigma},

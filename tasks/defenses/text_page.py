@@ -171,7 +171,6 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
     values_text = "; ".join(f"{line.name} " + ", ".join(percent(value) for value in line.y) for line in series)
     names = {float(place): group for place, group in enumerate(findings.groups)}
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
-    short = {place: group.partition(",")[0] for place, group in names.items()}
     return LinePlot(
         f"What training changes: {subject}",
         series,
@@ -179,7 +178,7 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
         "Accuracy",
         f"Accuracy of each model on {', '.join(findings.groups)}: {values_text}.",
         (0.0, 1.0),
-        short,
+        {place: group.partition(",")[0] for place, group in names.items()},
         "Whiskers are 95 % intervals (Wilson).",
         "percent",
         near,

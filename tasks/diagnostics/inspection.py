@@ -117,10 +117,9 @@ def features_partition(
     model = inspected.model()
     layers = inspected.layers(model).embedded
     by_layer = features_of(model, pixels_of(rows), layers)
-    names = rows["id"].to_pylist()
     table = [
         {"id": name, "shown": shown, "layer": layer, "features": features}
-        for at, name in enumerate(names)
+        for at, name in enumerate(rows["id"].to_pylist())
         for layer, features in ((layer, by_layer[layer][at]) for layer in layers)
     ]
     return pa.Table.from_pylist(table, schema=LayerFeatures.schema)

@@ -218,10 +218,9 @@ def _strip(rows: Sequence[Row], everything: Sequence[Row], classes: Sequence[str
     first = rows[0]
     image = next(row for row in rows if row["picture"] == "image")
     size = int(image["height"]), int(image["width"])
-    truth = truth_in_words(first, classes)
     how = CLEAN if first["shown"] == CLEAN else f"under {first['shown']}, {_written(eps_name(first['eps']))}"
     pictures = [_picture(row, everything, classes, size, how) for row in rows]
-    return Strip(f"{first['id']} · {truth} · {how}", pictures, str(first["id"]))
+    return Strip(f"{first['id']} · {truth_in_words(first, classes)} · {how}", pictures, str(first["id"]))
 
 
 def _picture(row: Row, everything: Sequence[Row], classes: Sequence[str], size: tuple[int, int], how: str) -> Picture:

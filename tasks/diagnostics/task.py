@@ -136,7 +136,6 @@ def embed_layers(
     ids = {shown: frozenset(truths[TRAIN if shown == TRAIN else CLEAN]) for shown in sources}
     features = _in_each(look, "features", sources, eps, ids)
     layers = list(dict.fromkeys(features[TRAIN]["layer"].to_pylist()))
-    seeds = {layer: stage_seeds().integer(layer) for layer in layers}
     points: Artifact[LayerPoints] = map_pieces(
         embed_layer,
         [_Layer(layer) for layer in layers],
@@ -147,7 +146,7 @@ def embed_layers(
         subject=subject.settings.name,
         eps=eps,
         settings=settings,
-        seeds=seeds,
+        seeds={layer: stage_seeds().integer(layer) for layer in layers},
     )
     several = any(truth.labels is not None for truth in truths[CLEAN].values())
     findings = agreement_findings(collect(points, None), subject.settings.name, several=several)

@@ -128,8 +128,6 @@ def _assign(
     require_roles(types, identity, label, {"split": split, "group": group}, name)
     require_enterable(types, rest, name)
     require_known_zones(types, [*rest, *([group] if group is not None and group in types.names else [])], name)
-    labels = label_columns(named.labels, types, name) if named.labels else None
-    closed = settings.features is not None and settings.votes is None
     read = dict.fromkeys([*named.read, *rest, *([group] if group is not None else [])])
     return Layout(
         types=pa.schema([_entering(types.field(column), votes, identity) for column in read]),
@@ -142,11 +140,11 @@ def _assign(
         group=group,
         gold_in=settings.gold_in,
         delimiter=settings.delimiter,
-        closed=closed,
+        closed=settings.features is not None and settings.votes is None,
         heads=heads,
         classes=tuple(json.loads(metadata[b"classes"])) if b"classes" in metadata else None,
         image=image,
-        labels=labels,
+        labels=label_columns(named.labels, types, name) if named.labels else None,
         iob_columns=settings.iob_columns,
         tagged=tagged,
         score=score,

@@ -65,9 +65,8 @@ def arrivals(before: Mapping[str, str], now: Mapping[str, str]) -> Arrivals:
     """
     names = list(now)
     last = max((at for at, name in enumerate(names) if name in before), default=-1)
-    new = tuple(name for name in names if name not in before)
     return Arrivals(
-        new,
+        tuple(name for name in names if name not in before),
         tuple(name for at, name in enumerate(names) if name not in before and at < last),
         tuple(name for name in names if name in before and before[name] != now[name]),
         tuple(name for name in before if name not in now),

@@ -174,9 +174,8 @@ def page(findings: FindingIndex, curve: pa.Table, curated: pa.Table, classes: Ma
     measured = curves(curve)
     labeler = next((name for approach, name in measured if approach == "ours"), "")
     rows = measured.get(("ours", labeler), [])
-    known = any(row["accuracy"] is not None for row in rows)
     blocks: list[Block] = []
-    if known:
+    if any(row["accuracy"] is not None for row in rows):
         blocks += [accuracy_plot(rows, labeler), _facts(findings, labeler, len(rows))]
         blocks += _calibration(findings, labeler)
         blocks += [*approaches_plot(findings, measured, labeler), *_recommended(findings, labeler)]

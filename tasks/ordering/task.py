@@ -169,7 +169,6 @@ def judge_order(
     beside = Order(intervals, "confidence", False) if is_ours else Order(ours, OURS.score, apart)
     counting = Counting(pools_of(clusters), whole=1, confidence=1 if is_ours else None)
     counts, other = count_orders(*labelled_by_scores([judged, beside], samples, clusters), counting)
-    generator = stage_seeds().generator("permutations")
     (findings,) = on_workers(
         order_test_findings,
         [counts],
@@ -177,7 +176,7 @@ def judge_order(
         significance=settings.significance,
         approach=approach,
         labeler=labeler,
-        generator=generator,
+        generator=stage_seeds().generator("permutations"),
     )
     if other.calibration is not None:
         findings += calibration_findings(other.calibration, labeler, stage_seeds().generator())
@@ -233,9 +232,8 @@ def curated_rows(intervals: pa.Table, samples: pa.Table, received: Received, cut
 
 
 def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[CuratedSets]:
-    first_of_last = curated.rows - last
     chosen: Artifact[CuratedSets] = map_partitions(
-        rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=first_of_last
+        rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=curated.rows - last
     )
     return chosen
 

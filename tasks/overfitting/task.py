@@ -233,11 +233,10 @@ def measure_windows(
         for role, models in shifted.items()
     }
     records = window_records(sets, name, generators, bound, alpha)
-    findings = window_findings(sets, name, generators, bound, alpha)
     say(f"{name} · {len(sets['test'][0].ids)} samples, tested")  # and no more: what is said of them is counted
     return WindowTests(
         write_table(records_table(records), into=IndependenceTests),
-        write_table(findings_table(findings), into=Findings),
+        write_table(findings_table(window_findings(sets, name, generators, bound, alpha)), into=Findings),
     )
 
 

@@ -35,9 +35,8 @@ def _scatter_drawing(
 ) -> Markup:
     left, top, right, bottom = 24.0, 6.0, _SCATTER_SIDE - 6, _SCATTER_SIDE - 24
     x, y = Linear(*spans[0], left + 8, right - 8), Linear(*spans[1], bottom - 8, top + 8)
-    box = f"M{left:g},{top:g}H{right:g}V{bottom:g}H{left:g}z"
     content = [
-        tag("path", class_="field", d=box),
+        tag("path", class_="field", d=f"M{left:g},{top:g}H{right:g}V{bottom:g}H{left:g}z"),
         svg.words((left + right) / 2, _SCATTER_SIDE - 7, scatters.x_label, "axis-label", "middle"),
         svg.words(14, (top + bottom) / 2, scatters.y_label, "axis-label", "middle", turned=-90),
         *(_cloud(cloud, x, y) for cloud in sorted(plot.clouds, key=lambda cloud: not cloud.faint)),

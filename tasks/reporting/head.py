@@ -44,10 +44,9 @@ class Head:
 def head_markup(head: Head) -> Markup:
     """The head as it stands on the page."""
     tone = head.state.tone
-    state = tag("p", sign(tone), " ", unbroken(head.state.text), class_=f"state {tone}", id="state")
     return join(
         [
-            state,
+            tag("p", sign(tone), " ", unbroken(head.state.text), class_=f"state {tone}", id="state"),
             verdict_list(head.changes, "changes") if head.changes else None,
             scorecard_markup(head.scorecard) if head.scorecard else None,
             verdict_list(head.sentences[:SENTENCES], "verdicts") if head.sentences else None,

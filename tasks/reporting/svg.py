@@ -160,10 +160,9 @@ class Frame:
 
 def drawing(width: float, height: float, title: str, description: str, identity: str, *content: Markup) -> Markup:
     """A whole drawing: an image to a screen reader, named by its title and told by its description."""
-    heads = tag("title", title, id=f"{identity}-t") + tag("desc", description, id=f"{identity}-d")
     return tag(
         "svg",
-        Markup(heads),
+        Markup(tag("title", title, id=f"{identity}-t") + tag("desc", description, id=f"{identity}-d")),
         *content,
         role="img",
         attributes={"viewBox": f"0 0 {width:g} {height:g}"},

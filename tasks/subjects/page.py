@@ -263,14 +263,13 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     if not series:
         return None
     most = max(len(line.x) for line in series)
-    ticks = {float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
         f"{capital(_the(subject))} along the order",
         series,
         "data set",
         "share of samples on which it agrees",
         f"Line plot. {'; '.join(descriptions)}.",
-        x_ticks=ticks,
+        x_ticks={float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None,
         scale="percent",
         note="Bands are Wilson's 95 % intervals.",
     )

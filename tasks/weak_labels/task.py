@@ -138,7 +138,6 @@ def label_probabilistically(
 ) -> Artifact[WeakLabels]:
     """Per sample the class that the labeler finds most probable, and how sure it is."""
     names = class_names(collect(classes, None))
-    default = default_class(settings.default_label, names)
     labeler = labeler_from(collect(model, columns=None))
     labels: Artifact[WeakLabels] = map_partitions(
         label_partition,
@@ -147,7 +146,7 @@ def label_probabilistically(
         reuse=Reuse(),
         labeler=labeler,
         classes=len(names),
-        default=default,
+        default=default_class(settings.default_label, names),
         settings=settings,
     )
     undecided = tally_of(labels)["undecided"]

@@ -325,12 +325,11 @@ def attack_words(
     limits: Artifact[CosineLimits],
 ) -> Artifact[AttackedTexts]:
     """Every text attacked by itself: nothing is drawn, so the same texts come out of any cut and any workers."""
-    names = class_names(collect(classes, None))
     kit = AttackKit(
         "\0".join([files.digest, subject.fingerprint, attack.fingerprint, swaps.digest, vectors.digest, limits.digest]),
         subject,
         read_files(files),
-        len(names),
+        len(class_names(collect(classes, None))),
         attack,
         collect(swaps, None),
         collect(vectors, None),

@@ -67,7 +67,6 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     if not series:
         return None
     most = int(max(place for line in series for place in line.x))
-    ticks = {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None
     return LinePlot(
         f"{subject} along the order",
         series,
@@ -75,7 +74,7 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
         "share of samples that are right",
         f"Line plot. {'; '.join(descriptions)}.",
         (0.0, 1.0),
-        ticks,
+        {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None,
         "Bands are 95 % intervals.",
         "percent",
     )

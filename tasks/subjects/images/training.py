@@ -192,9 +192,8 @@ def train(
             loss, accuracy = course.epoch(epoch, learners, optimizer)
         return Epoch(epoch + 1, loss, accuracy, course.accuracy(judges, attack))
 
-    curve = training_curve(model.network, optimizer, options, checkpoints, learn, f" of {model.name}")
     model.network.eval()
-    return curve
+    return training_curve(model.network, optimizer, options, checkpoints, learn, f" of {model.name}")
 
 
 _RESIDENT_BYTES = 4 << 30  # of images: so many stay on a GPU for as long as a training lasts

@@ -131,9 +131,8 @@ def fit_classifier(
     known, codes = labelled_codes(collect(features, None), names)
     matrix = np.stack(known["features"].to_numpy(zero_copy_only=False)).astype(np.float64)
     files = head_files(*fit_head(matrix, codes, len(names)))
-    card = card_file(subject, names, files, about_head(subject, len(codes), names))
     say(f"{subject.settings.classifier} · a linear layer on {len(codes)} texts")
-    return without_epochs(files | card)
+    return without_epochs(files | card_file(subject, names, files, about_head(subject, len(codes), names)))
 
 
 @stage(version=1, title="subject")

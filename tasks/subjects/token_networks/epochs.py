@@ -194,9 +194,8 @@ def learn(
             aside = _share_right(network, exercise, judges, device, judged)
             return Epoch(epoch + 1, loss / len(learners), int(right) / int(asked) if asked else None, aside)
 
-        curve = training_curve(network, optimizer, options, checkpoints, learn_epoch)
         network.to("cpu").eval()
-        return curve
+        return training_curve(network, optimizer, options, checkpoints, learn_epoch)
 
     return deterministically(from_the_start, device)
 

@@ -225,9 +225,8 @@ def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
 def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
     """What Hugging Face's tools need beside the weights to open the model again."""
     settings = {"tokenizer_class": "BertTokenizerFast", "model_max_length": LIMIT, "do_lower_case": True}
-    configuration = network.config.to_json_string(use_diff=True)
     return {
-        "config.json": configuration.encode(),
+        "config.json": network.config.to_json_string(use_diff=True).encode(),
         "tokenizer.json": tokenizer.encode(),
         "tokenizer_config.json": json.dumps(settings, indent=2).encode(),
     }
