@@ -156,14 +156,10 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         if len(attacked) < 2:
             return None
         generators = {name: attack.generators for name, attack in attacked.items() if attack.generators is not None}
-        return transfer_attacks(
-            self.examination.evaluation,
-            self.examination.classes,
-            attack.for_transfer(),
-            {name: models[name].files for name in attacked},
-            {name: models[name].resolved for name in attacked},
-            generators or None,
-        )
+        files = {name: models[name].files for name in attacked}
+        resolved = {name: models[name].resolved for name in attacked}
+        audited = self.examination.evaluation, self.examination.classes
+        return transfer_attacks(*audited, attack.for_transfer(), files, resolved, generators or None)
 
     def measure(
         self, model: Examined, attacked: Mapping[str, AttackOnImages], across: Mapping[str, Artifact[Findings]]

@@ -85,13 +85,8 @@ def project_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return config_option(store(function))
 
 
-set_option = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting for this time, as in pruning.correlation=0.4; may be given several times.",
-)
+_SET = "Change a setting for this time, as in pruning.correlation=0.4; may be given several times."
+set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=_SET)
 
 
 def reads_store(function: Callable[..., None]) -> Callable[..., None]:
@@ -126,14 +121,8 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in the n
             self.fail(str(error), param, ctx)
 
 
-sample_option = click.option(
-    "--sample",
-    "share",
-    type=Share(),
-    default=1.0,
-    metavar="SHARE",
-    help="Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed.",
-)
+_SAMPLE = "Only this share of the samples (5%), drawn by the seed, groups whole; no night that is followed."
+sample_option = click.option("--sample", "share", type=Share(), default=1.0, metavar="SHARE", help=_SAMPLE)
 
 
 @contextlib.contextmanager

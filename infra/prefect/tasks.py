@@ -62,12 +62,9 @@ class Orchestrated(Conductor):
     def lead(self, name: str, about: str, part: Callable[[], R]) -> R:
         """What the part returns, inside a flow run of that name."""
         run = current_run()
+        called = f"{run.record.pipeline} · {run.id}"
         as_flow = flow(
-            name=name,
-            flow_run_name=f"{run.record.pipeline} · {run.id}",
-            description=about,
-            validate_parameters=False,
-            persist_result=False,
+            name=name, flow_run_name=called, description=about, validate_parameters=False, persist_result=False
         )
 
         def led() -> R:

@@ -296,13 +296,9 @@ def _output_of(command: str, written: str, folder: str, _run: str) -> str:
     """What the command prints, asked once in a run."""
     about = f'The `version` of "{written}" ({command})'
     try:
+        words = shlex.split(command)
         answer = subprocess.run(
-            shlex.split(command),
-            cwd=folder,
-            capture_output=True,
-            timeout=_COMMAND_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            words, cwd=folder, capture_output=True, timeout=_COMMAND_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, ValueError) as fault:
         raise InputError(f"{about} cannot be run: {fault}.") from fault

@@ -112,19 +112,12 @@ def _trial(rows: pa.Table, subject: str, attack: str, eps: float) -> Trial:
         clean = said(matrix(rows["clean_probabilities"], np.float64), multilabel=True)
         attacked = said(probabilities, multilabel=True)
     winner = rows["winner"]
-    return Trial(
-        subject,
-        attack,
-        eps,
-        np.array(rows["id"].to_pylist(), dtype=np.str_),
-        truth,
-        clean,
-        attacked,
-        probabilities,
-        rows["success"].to_numpy(),
-        {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED},
-        None if winner.null_count == len(winner) else np.array(pc.fill_null(winner, "").to_pylist(), dtype=np.str_),
-    )
+    winners = None
+    if winner.null_count < len(winner):
+        winners = np.array(pc.fill_null(winner, "").to_pylist(), dtype=np.str_)
+    ids, success = np.array(rows["id"].to_pylist(), dtype=np.str_), rows["success"].to_numpy()
+    made = {name: rows[name].to_numpy().astype(np.float64) for name in MEASURED}
+    return Trial(subject, attack, eps, ids, truth, clean, attacked, probabilities, success, made, winners)
 
 
 def matrix(column: pa.ChunkedArray, dtype: Any) -> npt.NDArray[Any]:

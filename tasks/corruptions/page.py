@@ -133,15 +133,9 @@ def _plot(corruptions: CorruptionFindings, metric: str, of: str, title: str, alt
         for subject in corruptions.subjects
     }
     style: SeriesStyle = "line" if len(places) > 1 else "points"
-    return LinePlot(
-        title,
-        [series_of(subject, places, shares, style) for subject, shares in points.items()],
-        "severity",
-        _DRAWN[metric][0].lower(),
-        alt,
-        x_ticks={float(severity): str(severity) for severity in corruptions.severities},
-        scale="percent",
-    )
+    lines = [series_of(subject, places, shares, style) for subject, shares in points.items()]
+    ticks = {float(severity): str(severity) for severity in corruptions.severities}
+    return LinePlot(title, lines, "severity", _DRAWN[metric][0].lower(), alt, x_ticks=ticks, scale="percent")
 
 
 _DRAWN = {

@@ -105,13 +105,9 @@ class DefenceFindings:
             column("Defence", "of"),
             column("Images", lambda row: "clean" if row.group == CLEAN else f"ε = {eps_text(row.group)}"),
         ]
-        return class_table(
-            self.all,
-            "What each defence keeps, gains and loses",
-            [About(subject, defence, group) for subject, group, defence in models],
-            leading,
-            lambda group: self._label(attacked=group != CLEAN),
-        )
+        title = "What each defence keeps, gains and loses"
+        rows = [About(subject, defence, group) for subject, group, defence in models]
+        return class_table(self.all, title, rows, leading, lambda group: self._label(attacked=group != CLEAN))
 
     def losses(self, subject: str) -> str:
         """Which defences lose a class, in words."""

@@ -97,16 +97,9 @@ def _curve(certified: Mapping[tuple[str, str], pa.Table]) -> LinePlot | None:
         "Bands are 95 % intervals (Wilson). Each certificate is wrong with probability α at most; see the settings. "
         "The curve ends at the largest radius that so many draws can show: more of them, or more noise, reach further."
     )
-    return LinePlot(
-        "Certified accuracy",
-        series,
-        "L2 radius, over all pixel values of an image",
-        "Right for certain",
-        f"Certified accuracy falling with the radius up to {reach:.2f}: {ends}.",
-        (0.0, 1.0),
-        note=note,
-        scale="percent",
-    )
+    title, along, up = "Certified accuracy", "L2 radius, over all pixel values of an image", "Right for certain"
+    alt = f"{title} falling with the radius up to {reach:.2f}: {ends}."
+    return LinePlot(title, series, along, up, alt, (0.0, 1.0), note=note, scale="percent")
 
 
 def _radius(share: Finding) -> float:

@@ -171,15 +171,8 @@ def _plot(findings: TextDefenceFindings, subject: str) -> LinePlot:
     values_text = "; ".join(f"{line.name} " + ", ".join(percent(value) for value in line.y) for line in series)
     names = {float(place): group for place, group in enumerate(findings.groups)}
     near = {place + 0.06 * at: group for at in range(len(series)) for place, group in names.items()}
-    return LinePlot(
-        f"What training changes: {subject}",
-        series,
-        "Tested on",
-        "Accuracy",
-        f"Accuracy of each model on {', '.join(findings.groups)}: {values_text}.",
-        (0.0, 1.0),
-        {place: group.partition(",")[0] for place, group in names.items()},
-        "Whiskers are 95 % intervals (Wilson).",
-        "percent",
-        near,
-    )
+    short = {place: group.partition(",")[0] for place, group in names.items()}
+    title = f"What training changes: {subject}"
+    alt = f"Accuracy of each model on {', '.join(findings.groups)}: {values_text}."
+    note = "Whiskers are 95 % intervals (Wilson)."
+    return LinePlot(title, series, "Tested on", "Accuracy", alt, (0.0, 1.0), short, note, "percent", near)

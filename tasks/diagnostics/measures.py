@@ -43,14 +43,8 @@ def embed(features: Features, perplexity: float, seed: int) -> Places:
     if n < 5 or varying.shape[1] == 0:
         return np.zeros((n, 2))
     scale = float(varying.std(axis=0).max())
-    method = TSNE(
-        perplexity=min(perplexity, (n - 1) / 3),
-        init="pca" if varying.shape[1] > 1 else "random",
-        learning_rate="auto",
-        random_state=seed,
-        max_iter=_ROUNDS,
-        n_jobs=1,
-    )
+    near, init = min(perplexity, (n - 1) / 3), "pca" if varying.shape[1] > 1 else "random"
+    method = TSNE(perplexity=near, init=init, learning_rate="auto", random_state=seed, max_iter=_ROUNDS, n_jobs=1)
     return np.asarray(method.fit_transform(varying / scale), dtype=np.float64)
 
 

@@ -142,18 +142,11 @@ def _curve(agreements: FindingIndex, layers: Sequence[str], groups: Sequence[str
     for group in groups:
         line = [_agreement(agreements, layer, subject, group) for layer in layers]
         series.append(series_of(_written(group), places, line))
-    ends = [f"{line.name} {percent(line.y[-1])}" for line in series]
-    return LinePlot(
-        f"{subject}: nearest training samples of the same class, layer by layer",
-        series,
-        "Layer",
-        "Share whose neighbours agree",
-        f"In the last layer: {', '.join(ends)}.",
-        (0.0, 1.0),
-        dict(zip(places, layers, strict=True)),
-        "Bands are 95 % intervals.",
-        "percent",
-    )
+    title = f"{subject}: nearest training samples of the same class, layer by layer"
+    share, note = "Share whose neighbours agree", "Bands are 95 % intervals."
+    alt = f"In the last layer: {', '.join(f'{line.name} {percent(line.y[-1])}' for line in series)}."
+    ticks = dict(zip(places, layers, strict=True))
+    return LinePlot(title, series, "Layer", share, alt, (0.0, 1.0), ticks, note, "percent")
 
 
 def _clouds(rows: Sequence[Row], shown: str, classes: Sequence[str]) -> list[Cloud]:

@@ -45,9 +45,5 @@ def page(
             doubt = Mark(f"gold {classes[row['gold']]}, likely {classes[row['likely']]}", "bad")
             named.append(NamedSample(row["id"], marks=[doubt, Mark(f"{percent(row['self_confidence'])} for gold")]))
         blocks += [SampleList(f"Doubtful labels, {subject}", named, _NOTE)] if named else []
-    return Part(
-        "Label errors",
-        " ".join([*lines, *notes]) or "No gold label could be held against probabilities.",
-        blocks,
-        "label-errors",
-    )
+    sentence = " ".join([*lines, *notes]) or "No gold label could be held against probabilities."
+    return Part("Label errors", sentence, blocks, "label-errors")

@@ -173,13 +173,8 @@ def project(line: Line, points: Points) -> Projected:
     """What is to be known of points before a classifier."""
     length = float(np.linalg.norm(line.weights))
     margins = line.margins(points)
-    return Projected(
-        margins,
-        points.y * points.x[:, 0],
-        (margins - points.y * line.offset) / length,
-        length,
-        float(line.weights[0]) / length,
-    )
+    apart = (margins - points.y * line.offset) / length
+    return Projected(margins, points.y * points.x[:, 0], apart, length, float(line.weights[0]) / length)
 
 
 def attack(points: Projected, eps: float) -> Answers:

@@ -259,14 +259,9 @@ def _judged(
         same_test = (other for other in of_subject if other.role == "fresh" and other.generator == record.generator)
         fresh = next((other for other in same_test if other.models == record.models), None)
         control = at_level(fresh, level, options.alpha).tested if fresh is not None else None
-        judgement = verdict(
-            replace(leveled.tested, log_p=log(p) if p > 0 else leveled.tested.log_p),
-            options.gap,
-            level,
-            bound=record.bound,
-            fresh=control,
-            fresh_needed=record.generator != ORBIT,
-        )
+        tested = replace(leveled.tested, log_p=log(p) if p > 0 else leveled.tested.log_p)
+        alone = record.generator == ORBIT
+        judgement = verdict(tested, options.gap, level, bound=record.bound, fresh=control, fresh_needed=not alone)
         more = needed(leveled.tested, options.gap, level, record.bound) if judgement.name == "underpowered" else None
         judgement = _beside_controls(judgement, of_subject, record, level)
         counts = None

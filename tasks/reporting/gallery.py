@@ -243,10 +243,5 @@ def _stretch(stretch: Stretch, legend: dict[str, str]) -> Markup | str:
 def _sign(tone: str, label: str) -> Markup | None:
     if not SIGNS[tone]:
         return None
-    return tag(
-        "sup",
-        SIGNS[tone],
-        role="img" if label else None,
-        aria_label=label or None,
-        aria_hidden=None if label else "true",
-    )
+    role, hidden = ("img", None) if label else (None, "true")
+    return tag("sup", SIGNS[tone], role=role, aria_label=label or None, aria_hidden=hidden)

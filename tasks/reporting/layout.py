@@ -247,12 +247,8 @@ def block_markup(block: Shown, identity: str) -> Markup:
 
 def badge(tone: str, words: str = "") -> Markup:
     """A judgement as a sign and a word, so that it never hangs on colour alone."""
-    return tag(
-        "span",
-        tag("span", SIGNS[tone], class_="sign", aria_hidden="true"),
-        words or SAID[tone],
-        class_=f"badge {tone.replace(' ', '-')}",
-    )
+    sign_of_tone = tag("span", SIGNS[tone], class_="sign", aria_hidden="true")
+    return tag("span", sign_of_tone, words or SAID[tone], class_=f"badge {tone.replace(' ', '-')}")
 
 
 def status_tone(status: str) -> Tone:

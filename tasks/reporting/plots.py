@@ -75,14 +75,10 @@ WIDE, NARROW, PANEL = Size(760, 350, 12, True), Size(372, 300, 6, False), Size(2
 
 def line_figure(plot: LinePlot, identity: str) -> Markup:
     """The plot with its title, a legend where the lines carry no names, and the numbers behind it."""
-    return figure(
-        plot.title,
-        plot.note,
-        tag("div", legend(plot.series), class_="wide") if not _labels_fit(plot.series) else Markup(""),
-        tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
-        tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        folded_numbers(plot.title, line_numbers(plot)),
-    )
+    named = Markup("") if _labels_fit(plot.series) else tag("div", legend(plot.series), class_="wide")
+    wide = tag("div", line_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide")
+    narrow = tag("div", legend(plot.series), line_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow")
+    return figure(plot.title, plot.note, named, wide, narrow, folded_numbers(plot.title, line_numbers(plot)))
 
 
 def panels_figure(panels: Panels, identity: str) -> Markup:
@@ -103,13 +99,10 @@ def panels_figure(panels: Panels, identity: str) -> Markup:
 def bar_figure(plot: BarPlot, identity: str) -> Markup:
     """Horizontal bars with their values and whiskers, for wide pages and for phones."""
     numbers = ((name, _written(value, low, high, plot.scale)) for name, value, low, high in bars(plot))
-    return figure(
-        plot.title,
-        plot.note,
-        tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide"),
-        tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow"),
-        folded_numbers(plot.title, [("name", plot.x_label), *numbers]),
-    )
+    wide = tag("div", bar_drawing(plot, WIDE, f"{identity}-w"), class_="plot wide")
+    narrow = tag("div", bar_drawing(plot, NARROW, f"{identity}-n"), class_="plot narrow")
+    folded = folded_numbers(plot.title, [("name", plot.x_label), *numbers])
+    return figure(plot.title, plot.note, wide, narrow, folded)
 
 
 def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float, float] | None = None) -> Markup:
@@ -122,12 +115,8 @@ def line_drawing(plot: LinePlot, size: Size, identity: str, y_range: tuple[float
     places = [place for series in plot.series for place in series.x]
     start, stop = (min(places), max(places)) if places else (0.0, 1.0)
     margin = 10 if len(plot.series) > 1 else 6
-    frame = svg.Frame(
-        size.width,
-        size.height,
-        Linear(start, stop, left + margin, size.width - right - margin),
-        Linear(low, high, size.height - 46, 26),
-    )
+    across = Linear(start, stop, left + margin, size.width - right - margin)
+    frame = svg.Frame(size.width, size.height, across, Linear(low, high, size.height - 46, 26))
     ticks = thinned(plot.x_ticks or {tick: f"{tick:g}" for tick in whole_ticks(places, 12)}, size.x_ticks)
     content = [*frame.axes(ticks, y_names, plot.x_label, plot.y_label)]
     order = list(enumerate(plot.series))

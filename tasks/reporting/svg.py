@@ -160,15 +160,9 @@ class Frame:
 
 def drawing(width: float, height: float, title: str, description: str, identity: str, *content: Markup) -> Markup:
     """A whole drawing: an image to a screen reader, named by its title and told by its description."""
-    return tag(
-        "svg",
-        Markup(tag("title", title, id=f"{identity}-t") + tag("desc", description, id=f"{identity}-d")),
-        *content,
-        role="img",
-        attributes={"viewBox": f"0 0 {width:g} {height:g}"},
-        aria_labelledby=f"{identity}-t",
-        aria_describedby=f"{identity}-d",
-    )
+    named, told, box = f"{identity}-t", f"{identity}-d", {"viewBox": f"0 0 {width:g} {height:g}"}
+    heads = tag("title", title, id=named), tag("desc", description, id=told)
+    return tag("svg", *heads, *content, role="img", attributes=box, aria_labelledby=named, aria_describedby=told)
 
 
 def words(

@@ -57,14 +57,8 @@ def reading_link(column: Column) -> Markup | None:
     reading = reading_of(column)
     if reading is None:
         return None
-    return tag(
-        "a",
-        "?",
-        href=f"#{ANCHOR}-{reading.anchor}",
-        class_="meant",
-        title=reading.explanation,
-        aria_label=f"How to read {column.name}",
-    )
+    link, label = f"#{ANCHOR}-{reading.anchor}", f"How to read {column.name}"
+    return tag("a", "?", href=link, class_="meant", title=reading.explanation, aria_label=label)
 
 
 def reading_section() -> Markup:

@@ -179,14 +179,10 @@ def page(findings: FindingIndex) -> Part:
     flags = [flag for flag in findings.select("subject.degenerate") if flag.degenerate]
     sentences = [_sentence(findings, subject) for subject in subjects]
     sentences += [f"Red flag: {flag.subject} is {flag.verdict} ({integer(flag.n)} samples)." for flag in flags]
-    return Part(
-        "Subject" if len(subjects) == 1 else "Subjects",
-        " ".join(sentences) or "No subject was measured.",
-        blocks,
-        "subjects",
-        "bad" if flags else "neutral",
-        "red flag" if flags else "",
-    )
+    title = "Subject" if len(subjects) == 1 else "Subjects"
+    sentence = " ".join(sentences) or "No subject was measured."
+    judged: tuple[Tone, str] = ("bad", "red flag") if flags else ("neutral", "")
+    return Part(title, sentence, blocks, "subjects", *judged)
 
 
 def names(findings: FindingIndex) -> list[str]:
@@ -263,16 +259,11 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     if not series:
         return None
     most = max(len(line.x) for line in series)
-    return LinePlot(
-        f"{capital(_the(subject))} along the order",
-        series,
-        "data set",
-        "share of samples on which it agrees",
-        f"Line plot. {'; '.join(descriptions)}.",
-        x_ticks={float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None,
-        scale="percent",
-        note="Bands are Wilson's 95 % intervals.",
-    )
+    title = f"{capital(_the(subject))} along the order"
+    ticks = {float(i): f"D{i}" for i in range(1, most + 1)} if most <= 12 else None
+    share, alt = "share of samples on which it agrees", f"Line plot. {'; '.join(descriptions)}."
+    note = "Bands are Wilson's 95 % intervals."
+    return LinePlot(title, series, "data set", share, alt, x_ticks=ticks, scale="percent", note=note)
 
 
 def _share_with_n(share: Finding) -> str:

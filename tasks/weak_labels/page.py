@@ -99,11 +99,6 @@ def _weights_plot(name: str, labeler: Labeler, silent: Collection[str]) -> BarPl
     notes = [f"The {len(pairs)} heaviest; {lighter} lighter ones are not drawn."] if lighter else []
     notes += [f"Without a vote, and so without a weight: {first_named(unheard, _BARS)}."] if unheard else []
     top, bottom = pairs[0], pairs[-1]
-    return BarPlot(
-        f"What a vote weighs ({name})",
-        [pair[0] for pair in pairs],
-        [pair[1] for pair in pairs],
-        "weight",
-        f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])}).",
-        note=" ".join(notes),
-    )
+    names, heights = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    alt = f"{plural(len(pairs), 'bar')}, from {top[0]} ({number(top[1])}) to {bottom[0]} ({number(bottom[1])})."
+    return BarPlot(f"What a vote weighs ({name})", names, heights, "weight", alt, note=" ".join(notes))

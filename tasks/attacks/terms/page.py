@@ -222,18 +222,15 @@ def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | No
         for place, (name, drops) in enumerate(ordered)
     ]
     worst = [f"{line.name} {number(line.y[-1], 2)}" for line in series]
+    called, ticks = CALLED[findings.headline], {share: f"{share:g}" for share in shares}
+    places = {
+        x: f"{_share(drop):g}"
+        for line, (_, drops) in zip(series, ordered, strict=True)
+        for x, drop in zip(line.x, drops, strict=True)
+    }
+    alt = f"{called} lost by {model}, at the largest share: {', '.join(worst)}."
     return LinePlot(
-        title,
-        series,
-        "Share of the terms attacked",
-        f"Drop of {CALLED[findings.headline]}",
-        f"{CALLED[findings.headline]} lost by {model}, at the largest share: {', '.join(worst)}.",
-        x_ticks={share: f"{share:g}" for share in shares},
-        x_names={
-            x: f"{_share(drop):g}"
-            for line, (_, drops) in zip(series, ordered, strict=True)
-            for x, drop in zip(line.x, drops, strict=True)
-        },
+        title, series, "Share of the terms attacked", f"Drop of {called}", alt, x_ticks=ticks, x_names=places
     )
 
 

@@ -133,15 +133,10 @@ def rewrite_rows(
         stands = int(answered_classes(after)) == predicted
         fooled = stands is choice.must_change
         reason = MUST_CHANGE if choice.must_change else STANDS if stands else ""
-        outcome = Outcome(
-            "skipped" if not changes else "success" if fooled else "failed",
-            WRONG if wrong else UNTOUCHED if not changes else reason,
-            new,
-            len(words_of(text)),
-            changes,
-            float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None,
-            queries=asking.queries,
-        )
+        reason = WRONG if wrong else reason if changes else UNTOUCHED
+        status = "skipped" if not changes else "success" if fooled else "failed"
+        alike = float(cosine_to(encoder.encode([text])[0], encoder.encode([new]))[0]) if changes else None
+        outcome = Outcome(status, reason, new, len(words_of(text)), changes, alike, queries=asking.queries)
         about = {"id": sample, "gold": None if choice.must_change else gold, "refused": 0}
         about |= {"encoder": encoder.name, "second_encoder": "", "ranking": "", "providers": [], "limits": []}
         rows.append(about | outcome_columns(outcome, text, own, after, chances=chances))

@@ -67,17 +67,10 @@ def _plot(findings: FindingIndex, subject: str) -> LinePlot | None:
     if not series:
         return None
     most = int(max(place for line in series for place in line.x))
-    return LinePlot(
-        f"{subject} along the order",
-        series,
-        "stratum, easiest first",
-        "share of samples that are right",
-        f"Line plot. {'; '.join(descriptions)}.",
-        (0.0, 1.0),
-        {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None,
-        "Bands are 95 % intervals.",
-        "percent",
-    )
+    title, note = f"{subject} along the order", "Bands are 95 % intervals."
+    ticks = {float(at): str(at) for at in range(1, most + 1)} if most <= 12 else None
+    share, alt = "share of samples that are right", f"Line plot. {'; '.join(descriptions)}."
+    return LinePlot(title, series, "stratum, easiest first", share, alt, (0.0, 1.0), ticks, note, "percent")
 
 
 def _gains(findings: FindingIndex) -> list[str]:

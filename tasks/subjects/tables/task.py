@@ -92,15 +92,9 @@ def train_subject(
     targets, (features,) = surveyed["targets"], surveyed["features"]
     require_teachable(targets, subject.settings.train_on, names)
     labelled = int(targets.sum())
-    rows = map_partitions(
-        training_rows,
-        *inputs,
-        into=TrainingRows,
-        features=features,
-        folds=subject.settings.folds,
-        share=min(1.0, MOST_ROWS / labelled),
-        seed=str(stage_seeds().generator().integers(2**62)),
-    )
+    share, seed = min(1.0, MOST_ROWS / labelled), str(stage_seeds().generator().integers(2**62))
+    about = {"features": features, "folds": subject.settings.folds, "share": share, "seed": seed}
+    rows = map_partitions(training_rows, *inputs, into=TrainingRows, **about)
     columns = ["id", "target", "fold", *map(feature_column, features)]
     models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
     card = _card_of_trained(subject, models, names, labelled)
