@@ -34,6 +34,8 @@ from assay.infra.terminal import columns, echo, json_text
 if TYPE_CHECKING:
     from assay.flows.configuration.loading import Project
 
+_VERIFY = "Compute N of the partitions that a stage takes from earlier nights again, others each day, and compare."
+
 
 @command(
     "run", example="assay run breast-cancer\nassay run breast-cancer --set pruning.correlation=0.4 --seed 2 --json"
@@ -43,13 +45,7 @@ if TYPE_CHECKING:
 @set_option
 @seed_option
 @click.option("--fresh", is_flag=True, help="Compute every stage again, whatever the store holds.")
-@click.option(
-    "--verify",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Compute N of the partitions that a stage takes from earlier nights again, others each day, and compare.",
-)
+@click.option("--verify", type=click.IntRange(min=0), default=0, metavar="N", help=_VERIFY)
 @sample_option
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON object on standard output.")
 @click.pass_context

@@ -49,13 +49,9 @@ def looks_of(store: Store, record: RunRecord, ids: Collection[str]) -> Looks:
             excerpt = ", ".join(f"{key.replace('_', ' ')} {_written(value)}" for key, value in values)
         else:
             excerpt = MASK if text and masked else shortened_gap(text, first=True, last=True)
-        looks[name] = NamedSample(
-            name,
-            "" if gold is None else f"in truth {classes.get(gold, gold)}",
-            png(pixels_of(row)[0]) if pictured else None,
-            "" if pictured else excerpt,
-            votes=votes.get(name, ""),
-        )
+        truth = "" if gold is None else f"in truth {classes.get(gold, gold)}"
+        picture, excerpt = (png(pixels_of(row)[0]), "") if pictured else (None, excerpt)
+        looks[name] = NamedSample(name, truth, picture, excerpt, votes=votes.get(name, ""))
     return looks
 
 

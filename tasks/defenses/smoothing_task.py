@@ -132,14 +132,10 @@ def train_under_noise(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, sigma: float
 ) -> TrainedSubject:
     """The subject trained as it was, from the same initialisation, on images under Gaussian noise."""
+    names, seeds = tuple(class_names(collect(classes, None))), Seeds(stage_seeds().run_seed, "train_network")
+    hook, about = partial(under_noise, sigma), {"noise": sigma}
     trained = trained_on_worker(
-        learn_images,
-        training,
-        subject=subject,
-        classes=tuple(class_names(collect(classes, None))),
-        seeds=Seeds(stage_seeds().run_seed, "train_network"),
-        hook=partial(under_noise, sigma),
-        about={"noise": sigma},
+        learn_images, training, subject=subject, classes=names, seeds=seeds, hook=hook, about=about
     )
     say(f"{subject.settings.name} · σ = {sigma:g}, {plural(trained.curve.rows, 'epoch')} of {training.rows} samples")
     return trained

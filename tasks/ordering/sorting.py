@@ -139,13 +139,8 @@ def ranks_sent(keys: Dealt) -> tuple[Artifact[Parcels], int]:
 def counted_along(keys: Dealt, intervals: Artifact[Intervals], samples: Artifact[Samples]) -> Ordered:
     """What is counted along the order, exactly as if all of it had been in one place."""
     found = reduce_pieces(counts_in_range, keys.ranges, sent=keys.sent, starts=keys.starts, cuts=keys.cuts)
-    ends = reduce_partitions(
-        counts_at_scores,
-        Columns(intervals, (keys.by.score, "tie_break", "label")),
-        Columns(samples, ("gold",)),
-        by=keys.by,
-        scores=found["scores_at_cuts"],
-    )
+    ordered, known = Columns(intervals, (keys.by.score, "tie_break", "label")), Columns(samples, ("gold",))
+    ends = reduce_partitions(counts_at_scores, ordered, known, by=keys.by, scores=found["scores_at_cuts"])
     return joined(np.array(keys.cuts), found, ends)
 
 

@@ -148,14 +148,9 @@ def train_again(
     training: Artifact[Samples], classes: Artifact[Classes], subject: ResolvedSubject, number: int
 ) -> TrainedSubject:
     """The subject trained as it was, with its seed number `number`: other first weights, another order of samples."""
-    seeds = stage_seeds()
-    trained = trained_on_worker(
-        learn_images,
-        training,
-        subject=subject,
-        classes=tuple(class_names(collect(classes, None))),
-        seeds=Seeds(seeds.run_seed, f"{seeds.stage}/{number}"),
-    )
+    seeds, names = stage_seeds(), tuple(class_names(collect(classes, None)))
+    again = Seeds(seeds.run_seed, f"{seeds.stage}/{number}")
+    trained = trained_on_worker(learn_images, training, subject=subject, classes=names, seeds=again)
     say(f"{subject.settings.name}, seed {number} · {plural(trained.curve.rows, 'epoch')} of {training.rows} samples")
     return trained
 
@@ -171,14 +166,9 @@ def train_dishonestly(
     """A copy of the subject that has learned the very crops it is tested on: what the overfitting test must find."""
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
+    names, seeds = tuple(class_names(collect(classes, None))), stage_seeds()
     trained = trained_on_worker(
-        fit_to_test_set,
-        evaluation,
-        files=contents,
-        subject=subject,
-        classes=tuple(class_names(collect(classes, None))),
-        options=options,
-        seeds=stage_seeds(),
+        fit_to_test_set, evaluation, files=contents, subject=subject, classes=names, options=options, seeds=seeds
     )
     known = trained.last_epoch()["train_accuracy"]
     shown = "" if known is None else f", {known:.1%} of them known in the end"
@@ -293,14 +283,9 @@ def run_synthetic(
     experiment: Experiment, eps: tuple[float, ...], runs: int, steps: int, fixed_test_set: bool
 ) -> Artifact[SyntheticRuns]:
     """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
+    asked, seeds = [SyntheticRun(experiment, run) for run in range(runs)], stage_seeds()
     simulated: Artifact[SyntheticRuns] = map_pieces(
-        run_experiment,
-        [SyntheticRun(experiment, run) for run in range(runs)],
-        into=SyntheticRuns,
-        eps=eps,
-        steps=steps,
-        fixed_test_set=fixed_test_set,
-        seeds=stage_seeds(),
+        run_experiment, asked, into=SyntheticRuns, eps=eps, steps=steps, fixed_test_set=fixed_test_set, seeds=seeds
     )
     say(f"{experiment} · {runs} classifiers, {steps} steps each · {len(eps)} values of ε")
     return simulated

@@ -249,12 +249,9 @@ def label_trust(
         return write_table(TrustLabels.schema.empty_table(), into=TrustLabels)
     names = class_words(class_names(collect(classes, None)), settings.class_names)
     anchors = anchors_in(collect(keywords, ["code", "word", "keyword"]), len(names))
+    oracle = Oracle(anchors, _spaces(vectors, thresholds), names, settings)
     labels: Artifact[TrustLabels] = map_partitions(
-        label_explanations,
-        tested,
-        into=TrustLabels,
-        rows=LABELS_AT_ONCE,
-        oracle=Oracle(anchors, _spaces(vectors, thresholds), names, settings),
+        label_explanations, tested, into=TrustLabels, rows=LABELS_AT_ONCE, oracle=oracle
     )
     judged = [row["label"] for row in collect(labels, ["oracle", "label"]).to_pylist() if row["oracle"] == TOKI]
     say(" · ".join(f"{judged.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
@@ -324,14 +321,9 @@ def counterfactual_truth(
     subject: ResolvedSubject,
 ) -> Artifact[TrustTruth]:
     """What each correct prediction rests on: does it flip without its reasons, or without its shortcuts?"""
+    weights, count = read_files(files), classes.rows
     truth: Artifact[TrustTruth] = map_partitions(
-        counterfactual_rows,
-        samples,
-        predictions,
-        into=TrustTruth,
-        subject=subject,
-        files=read_files(files),
-        classes=classes.rows,
+        counterfactual_rows, samples, predictions, into=TrustTruth, subject=subject, files=weights, classes=count
     )
     _say(truth)
     return truth

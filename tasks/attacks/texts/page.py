@@ -315,23 +315,14 @@ def left_table(words: WordFindings, noise: NoiseFindings) -> list[DataTable]:
 def _curves(findings: NoiseFindings, attack: str) -> Panels:
     """Accuracy over severity, one plot per kind of noise."""
     plots = []
+    ticks = {float(place): str(place or "none") for place in (0, *findings.severities)}
     for kind in findings.kinds:
         lines = (_series(findings, subject, attack, kind) for subject in findings.subjects)
         series = [line for line in lines if line is not None]
         if series:
             ends = "; ".join(f"{line.name} from {percent(line.y[0])} to {percent(line.y[-1])}" for line in series)
-            plots.append(
-                LinePlot(
-                    kind.capitalize(),
-                    series,
-                    "Severity",
-                    "Accuracy",
-                    f"Accuracy with {kind} by severity: {ends}.",
-                    (0.0, 1.0),
-                    {float(place): "none" if place == 0 else str(place) for place in (0, *findings.severities)},
-                    scale="percent",
-                )
-            )
+            alt, title = f"Accuracy with {kind} by severity: {ends}.", kind.capitalize()
+            plots.append(LinePlot(title, series, "Severity", "Accuracy", alt, (0.0, 1.0), ticks, scale="percent"))
     kinds = ", ".join(
         f"{kind} ({_PLACES[kind]}, {plain(100 * shares[0] * of)} to {percent(shares[-1] * of, 0)})"
         for kind, shares in SHARES.items()

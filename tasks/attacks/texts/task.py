@@ -298,13 +298,9 @@ def _words_of_texts(corpus: _Corpus, swaps: Artifact[Any]) -> list[str]:
 
 def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVectors]:
     """FastText vectors of all words that an attacked text can have, by which sentences are compared."""
+    words, seed = [Words(tuple(_words_of_texts(corpus, swaps)))], stage_seeds().integer("sentences")
     vectors: Artifact[WordVectors] = map_pieces(
-        sentence_piece,
-        [Words(tuple(_words_of_texts(corpus, swaps)))],
-        into=WordVectors,
-        name="vectors",
-        texts=corpus.learnt,
-        seed=stage_seeds().integer("sentences"),
+        sentence_piece, words, into=WordVectors, name="vectors", texts=corpus.learnt, seed=seed
     )
     return vectors
 
