@@ -26,21 +26,13 @@ from assay.infra.settings import ColumnSettings
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
+from assay.tasks.statistics import resampling
 from assay.tasks.statistics.classification import Groups, Proportion, proportion_of
 from assay.tasks.statistics.classification_findings import About
 from assay.tasks.statistics.clusters import codes_of, kish, sums_by_cluster
 from assay.tasks.statistics.entities import FEWEST
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import GROUP, group_hashes
-from assay.tasks.statistics.resampling import (
-    BLOCKS,
-    Array,
-    Interval,
-    bca_interval,
-    bca_interval_of_sums,
-    expanded,
-    pooled,
-)
 
 
 class Annotators(ColumnSettings):
@@ -91,7 +83,7 @@ def count_patterns(samples: pa.Table, columns: Sequence[str], classes: Mapping[s
     """
     labels, hashes = [codes_in(samples[name], name, classes) for name in columns], group_hashes(samples)
     gold = pc.fill_null(samples["gold"], -1).to_numpy().astype(np.int64)
-    coded = [*labels, gold, *([] if hashes is None else [hashes % BLOCKS])]
+    coded = [*labels, gold, *([] if hashes is None else [hashes % resampling.BLOCKS])]
     names = [str(place) for place in range(len(coded))]
     counted = pa.table(coded, names=names).group_by(names, use_threads=False).aggregate([([], "count_all")])
     patterns = zip(*(counted[name].to_pylist() for name in names), strict=True)
@@ -157,7 +149,7 @@ def krippendorff_alpha(counts: npt.ArrayLike, times: Times = None) -> float | No
 
 def alpha_interval(
     counts: npt.ArrayLike, generator: np.random.Generator, times: Times = None, groups: Groups = None
-) -> Interval | None:
+) -> resampling.Interval | None:
     """α with its BCa interval over resampled samples, or over their groups [n]; None where there is no α, and without
     ends of fewer than ten samples, whose resamples know too little.
 
@@ -177,20 +169,20 @@ def alpha_interval(
         return None
     kinds, often = _pairable(counts, times)
     if often.sum() < FEWEST:
-        return Interval(value, float("nan"), float("nan"))
+        return resampling.Interval(value, float("nan"), float("nan"))
     if groups is None:
         kinds, often = distinct_rows(kinds, often)
     given = kinds.sum(axis=1)
     sums = np.column_stack([kinds, (given**2 - (kinds**2).sum(axis=1)) / (given - 1)])
     if groups is None:
-        ends = bca_interval_of_sums(_alpha, sums, often, generator)
+        ends = resampling.bca_interval_of_sums(_alpha, sums, often, generator)
     else:
-        units = pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
+        units = resampling.pooled(np.unique(groups, return_inverse=True)[1][several_labels(counts)])
         groups_there = int(units.max(initial=-1)) + 1
         whole = np.column_stack([np.bincount(units, column, groups_there) for column in (sums * often[:, None]).T])
-        within = expanded(kish(np.bincount(units, often)))
-        ends = bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
-    return Interval(value, ends.low, ends.high)
+        within = resampling.expanded(kish(np.bincount(units, often)))
+        ends = resampling.bca_interval(lambda weights: _alpha(weights @ whole), len(whole), generator, within)
+    return resampling.Interval(value, ends.low, ends.high)
 
 
 def several_labels(counts: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -209,7 +201,7 @@ def distinct_rows(counts: Counts, times: npt.NDArray[np.int64]) -> tuple[Counts,
     return rows, sums_by_cluster(kind.reshape(-1), times, len(rows))
 
 
-def _alpha(sums: Array) -> Array:
+def _alpha(sums: resampling.Array) -> resampling.Array:
     """α of resamples [b] from their sums [b, k + 1]: labels of each class, and how far those of a sample differ."""
     of_class, apart = sums[:, :-1], sums[:, -1]
     total = of_class.sum(axis=1)

@@ -27,18 +27,7 @@ from assay.infra.stages.exact import Smallest
 from assay.infra.stages.partitions import Columns, map_partitions, reduce_partitions, reduce_pieces, side_by_side
 from assay.infra.stages.shuffle import Parcels, Received, parcels
 from assay.infra.storage.artifacts import Artifact
-from assay.tasks.ordering import sorting
-from assay.tasks.ordering.datasets import (
-    Keys,
-    drawn_keys,
-    keys_of,
-    packed,
-    range_ends,
-    scores_of,
-    sorted_places,
-    tie_breaks,
-    unpacked,
-)
+from assay.tasks.ordering import datasets, sorting
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.calibration import PARTS
 from assay.tasks.statistics.groups import group_hashes, hashed
@@ -61,7 +50,7 @@ def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str
     chosen = [name for name in votes.column_names if name != "id"] if functions is None else functions
     matrix = np.stack([votes[name].to_numpy() for name in chosen], axis=1).astype(np.int8)  # [n, functions]
     patterns = hashed([row.tobytes() for row in matrix])  # quicker than to find out first which rows differ
-    return pa.table([votes["id"], tie_breaks(votes["id"]), patterns], schema=Clusters.schema)
+    return pa.table([votes["id"], datasets.tie_breaks(votes["id"]), patterns], schema=Clusters.schema)
 
 
 @dataclass(frozen=True)
@@ -142,7 +131,7 @@ class HeaviestPatterns:
     def totals(self) -> PatternTotals:
         """What the patterns of all these ranges come to."""
         scores, _, samples, right = np.concatenate([self._settled, self._open], axis=1)
-        return in_order_of_score(scores_of(scores), samples, right)
+        return in_order_of_score(datasets.scores_of(scores), samples, right)
 
 
 def _merged(counts: Integers) -> Integers:
@@ -168,7 +157,7 @@ _RIGHT, _TESTED = 1, 2
 class LabelledSamples:
     """Samples with their keys, their clusters, whether their label is right, and whether the test is about them."""
 
-    keys: Keys
+    keys: datasets.Keys
     clusters: Integers  # hashes of what is independent
     right: Bools
     tested: Bools  # not the undecided ones, where these stand apart
@@ -179,25 +168,27 @@ class LabelledSamples:
 
     def take(self, rows: Integers | Bools) -> LabelledSamples:
         """These samples, in this order."""
-        keys = Keys(self.keys.scores[rows], self.keys.ties[rows])
+        keys = datasets.Keys(self.keys.scores[rows], self.keys.ties[rows])
         return LabelledSamples(keys, self.clusters[rows], self.right[rows], self.tested[rows], self.patterns[rows])
 
     def in_order(self) -> LabelledSamples:
         """The same samples, the easiest first."""
-        return self.take(sorted_places(self.keys))
+        return self.take(datasets.sorted_places(self.keys))
 
-    def dealt(self, bounds: Keys) -> list[bytes]:
+    def dealt(self, bounds: datasets.Keys) -> list[bytes]:
         """What a partition sends to each range."""
         ordered = self.in_order()
         flags = (_RIGHT * ordered.right + _TESTED * ordered.tested).astype(np.int8)
-        return packed((*ordered.keys, ordered.clusters, ordered.patterns, flags), range_ends(ordered.keys, bounds))
+        return datasets.packed(
+            (*ordered.keys, ordered.clusters, ordered.patterns, flags), datasets.range_ends(ordered.keys, bounds)
+        )
 
     @classmethod
     def received(cls, parts: Mapping[int, memoryview]) -> LabelledSamples:
         """What all partitions sent to a range, in its order."""
-        scores, ties, clusters, patterns, flags = unpacked((parts[sender] for sender in sorted(parts)), 4)
+        scores, ties, clusters, patterns, flags = datasets.unpacked((parts[sender] for sender in sorted(parts)), 4)
         right, tested = ((flags & flag).astype(np.bool_) for flag in (_RIGHT, _TESTED))
-        return cls(Keys(scores, ties), clusters, right, tested, patterns).in_order()
+        return cls(datasets.Keys(scores, ties), clusters, right, tested, patterns).in_order()
 
 
 _FIRST, _LAST, _ALL = 0, 1, 2  # of a range's samples: those of its first tie, those of its last tie, all of them
@@ -402,7 +393,7 @@ def labelled_samples(
     """The samples of a partition whose label is known to be right or wrong; undecided ones stand `apart` or do not."""
     outcomes = sorting.known_of(intervals, samples)
     rows = np.flatnonzero(outcomes != UNKNOWN)
-    keys = keys_of(intervals[score].to_numpy()[rows], intervals["tie_break"].to_numpy()[rows])
+    keys = datasets.keys_of(intervals[score].to_numpy()[rows], intervals["tie_break"].to_numpy()[rows])
     undecided = intervals["undecided"].to_numpy()[rows]
     alike, patterns = (pc.fill_null(clusters[name], 0).to_numpy()[rows] for name in ("cluster", "pattern"))
     return LabelledSamples(keys, alike, outcomes[rows] == RIGHT, ~(undecided & apart), patterns)
@@ -444,11 +435,11 @@ def labelled_drawn(*tables: pa.Table, known: FindLabelled, rows: int) -> dict[st
     orders = {str(at): each.keys for at, each in enumerate(known(*tables))}
     return {
         "rows": {order: len(keys.ties) for order, keys in orders.items()},
-        "keys": {order: drawn_keys(keys, rows) for order, keys in orders.items()},
+        "keys": {order: datasets.drawn_keys(keys, rows) for order, keys in orders.items()},
     }
 
 
-def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[Keys]) -> pa.Table:
+def labelled_dealt(*tables: pa.Table, known: FindLabelled, bounds: Sequence[datasets.Keys]) -> pa.Table:
     """What a partition sends to the ranges of the orders."""
     orders = zip(known(*tables), bounds, strict=True)
     return parcels(dict(enumerate(chain.from_iterable(order.dealt(each) for order, each in orders))))

@@ -25,15 +25,7 @@ from toolz import groupby
 
 from assay.data.schemas import SyntheticRuns, SyntheticTests
 from assay.infra.stages.exact import Seeds
-from assay.tasks.overfitting.independence import (
-    Answers,
-    Tested,
-    basic_p,
-    bernstein_bound,
-    mean_or_none,
-    n_model_test,
-    pairwise_test,
-)
+from assay.tasks.overfitting import independence
 from assay.tasks.reporting.parts import Estimate
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
@@ -177,14 +169,14 @@ def project(line: Line, points: Points) -> Projected:
     return Projected(margins, points.y * points.x[:, 0], apart, length, float(line.weights[0]) / length)
 
 
-def attack(points: Projected, eps: float) -> Answers:
+def attack(points: Projected, eps: float) -> independence.Answers:
     """Errors, adversarial errors, and h at the adversarial version of every point."""
     errors, there = points.errors, points.moved(eps)
     fooled = ~errors & (there.first > 0) & there.errors
     densities = np.ones(len(errors))
     densities[errors] = density(points, eps)[errors]
     densities[fooled] = density(there, eps)[fooled]
-    return Answers(errors, errors | fooled, densities)
+    return independence.Answers(errors, errors | fooled, densities)
 
 
 def density(points: Projected, eps: float) -> Vector:
@@ -262,23 +254,23 @@ def row_at(points: Projected, eps: float) -> dict[str, object]:
     answers = attack(points, eps)
     errors, weighted = answers.errors.astype(float), answers.adversarial * answers.densities
     fooled = answers.adversarial & ~answers.errors
-    tested = pairwise_test(answers.values, SPAN)
+    tested = independence.pairwise_test(answers.values, SPAN)
     return {
         "eps": eps,
         **_columns_of(tested),
-        "basic_p": basic_p(errors, weighted),
+        "basic_p": independence.basic_p(errors, weighted),
         "error": errors.mean(),
         "error_sigma": errors.std(),
         "adversarial_error": answers.adversarial.mean(),
         "estimate": weighted.mean(),
         "estimate_sigma": weighted.std(),
-        "h_original": mean_or_none(answers.densities[answers.errors]),
-        "h_adversarial": mean_or_none(answers.densities[fooled]),
+        "h_original": independence.mean_or_none(answers.densities[answers.errors]),
+        "h_adversarial": independence.mean_or_none(answers.densities[fooled]),
         "values": answers.values.astype(np.float32),
     }
 
 
-def _columns_of(tested: Tested) -> dict[str, object]:
+def _columns_of(tested: independence.Tested) -> dict[str, object]:
     return {name: getattr(tested, name) for name in ("n", "mean", "sigma", "log_p")}
 
 
@@ -289,7 +281,7 @@ def bin_tests(table: pa.Table, *, models: int) -> pa.Table:
     for eps, places in groupby(lambda place: rows[place]["eps"], range(len(rows))).items():
         stacked = np.stack([np.asarray(values[place].values, np.float64) for place in places])
         about = {"experiment": rows[0]["experiment"], "models": models, "bin": rows[0]["run"] // models, "eps": eps}
-        tests.append(about | _columns_of(n_model_test(stacked, SPAN)))
+        tests.append(about | _columns_of(independence.n_model_test(stacked, SPAN)))
     return pa.Table.from_pylist(tests, schema=SyntheticTests.schema)
 
 
@@ -370,7 +362,7 @@ def _findings(runs: Runs, alpha: float) -> Iterator[Finding]:
         yield share("overfitting.rejected_basic", int((basic <= alpha).sum()), len(basic), of=of, group=group)
         yield _finding("gap", of, group, spread(runs.column("mean", eps)))
         floors = [
-            bernstein_bound(int(n), sigma, SPAN, alpha)
+            independence.bernstein_bound(int(n), sigma, SPAN, alpha)
             for n, sigma in zip(runs.column("n", eps), runs.column("sigma", eps), strict=True)
         ]
         yield _finding("minimum_gap", of, group, spread(np.array(floors)))

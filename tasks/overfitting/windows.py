@@ -17,16 +17,7 @@ import pyarrow.compute as pc
 from assay.data.images import Pixels, pixels_of
 from assay.data.schemas import ShiftedWindows
 from assay.infra.errors import InputError, RunError
-from assay.tasks.overfitting.independence import (
-    Record,
-    Role,
-    Values,
-    basic_p,
-    fingerprint,
-    mean_or_none,
-    n_model_test,
-    samples_fingerprint,
-)
+from assay.tasks.overfitting import independence
 from assay.tasks.overfitting.settings import Bound, Generator
 from assay.tasks.overfitting.translations import Lattice, Look, Shifted, Whole, offsets_by_distance, shift, span
 from assay.tasks.statistics.clusters import mean_within
@@ -184,10 +175,10 @@ class WindowShifts:
     attackable: npt.NDArray[np.bool_]  # [n]
     wrong_at: npt.NDArray[np.bool_]  # [n, (2ε + 1)²]
     looks: npt.NDArray[np.int64]  # [n]
-    adversarial: Mapping[Generator, Values]  # [n] each
-    weighted: Mapping[Generator, Values]  # [n] each
+    adversarial: Mapping[Generator, independence.Values]  # [n] each
+    weighted: Mapping[Generator, independence.Values]  # [n] each
 
-    def differences(self, generator: Generator) -> Values:
+    def differences(self, generator: Generator) -> independence.Values:
         """T_i = L(f, g(X_i)) h(g(X_i)) − L(f, X_i) [n]."""
         return self.weighted[generator] - self.wrong
 
@@ -226,18 +217,18 @@ def window_shifts_from(table: pa.Table, generators: Sequence[Generator], role: s
 
 def window_records(
     sets: Mapping[str, Sequence[WindowShifts]], name: str, generators: Sequence[Generator], bound: Bound, alpha: float
-) -> list[Record]:
+) -> list[independence.Record]:
     """One test per generator and set of samples, over all models that were tested on it (section 3.3)."""
     return [
-        _record(looked, name, generator, cast(Role, role), bound, alpha)
+        _record(looked, name, generator, cast(independence.Role, role), bound, alpha)
         for role, looked in sets.items()
         for generator in generators
     ]
 
 
 def _record(
-    looked: Sequence[WindowShifts], name: str, generator: Generator, role: Role, bound: Bound, alpha: float
-) -> Record:
+    looked: Sequence[WindowShifts], name: str, generator: Generator, role: independence.Role, bound: Bound, alpha: float
+) -> independence.Record:
     first = looked[0]
     if any(model.ids != first.ids for model in looked):
         raise RunError(f"The models of {name} were not tested on the same samples; run again with --fresh.")
@@ -247,22 +238,22 @@ def _record(
     originals = np.concatenate([model.weighted[generator][model.wrong] for model in looked])
     fooled = [model.adversarial[generator][model.attackable].sum() for model in looked]
     shared = [model.weighted[generator][model.attackable].sum() for model in looked]
-    return Record(
+    return independence.Record(
         name,
         generator,
-        n_model_test(values, span(generator), bound, alpha),
+        independence.n_model_test(values, span(generator), bound, alpha),
         error=float(errors.mean()),
         estimate=float(weighted.mean()),
-        test_set=samples_fingerprint(first.ids, first.gold),
-        model=fingerprint(values.mean(axis=0)),
+        test_set=independence.samples_fingerprint(first.ids, first.gold),
+        model=independence.fingerprint(values.mean(axis=0)),
         role=role,
         models=len(looked),
         bound=bound,
         adversarial_error=float(np.mean([model.adversarial[generator] for model in looked])),
-        h_original=mean_or_none(originals),
+        h_original=independence.mean_or_none(originals),
         h_adversarial=float(sum(shared) / sum(fooled)) if sum(fooled) else None,
         moved=round(float(np.mean([model.attackable.sum() for model in looked]))),
-        basic_p=basic_p(errors, weighted),
+        basic_p=independence.basic_p(errors, weighted),
     )
 
 
@@ -320,12 +311,12 @@ def _seed(
     group, n = f"seed={number}", len(looked.ids)
     yield share("overfitting.seed_error", int(looked.wrong.sum()), n, of="test", group=group, subject=name)
     for generator in generators:
-        tested = n_model_test(looked.differences(generator)[None], span(generator), bound, alpha)
+        tested = independence.n_model_test(looked.differences(generator)[None], span(generator), bound, alpha)
         yield Finding("overfitting.seed_p_value", generator, group, name, value=tested.p, n=n)
         yield Finding("overfitting.seed_gap", generator, group, name, value=tested.mean, n=n)
 
 
-def _mean(about: Finding, values: Values, most: float = 1.0) -> Finding:
+def _mean(about: Finding, values: independence.Values, most: float = 1.0) -> Finding:
     """The finding with a mean over samples of values from 0 to `most` and its interval, which takes a sample's shifts
     for the one thing that they are."""
     counted = replace(about, n=len(values))

@@ -7,33 +7,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from assay.data.arrays import Integers
+from assay.tasks.reporting import parts
 from assay.tasks.reporting.numerals import class_called, integer, interval, number, percent, plural
-from assay.tasks.reporting.parts import (
-    BarPlot,
-    Cell,
-    Column,
-    ColumnKind,
-    DataTable,
-    Estimate,
-    Scale,
-    Series,
-    SeriesStyle,
-    Tone,
-)
 from assay.tasks.statistics.clusters import kish
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.metrics import Metric
 from assay.tasks.statistics.proportions import share
 
 
-def estimate(finding: Finding | None, *, counted: bool = True) -> Estimate | None:
+def estimate(finding: Finding | None, *, counted: bool = True) -> parts.Estimate | None:
     """A finding as a cell, with its interval and (`counted`) its n; None where it was not measured."""
     if finding is None or finding.value is None:
         return None
-    return Estimate(finding.value, finding.low, finding.high, finding.n if counted else None)
+    return parts.Estimate(finding.value, finding.low, finding.high, finding.n if counted else None)
 
 
-def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | None:
+def share_estimate(hits: int, n: int, *, counted: bool = True) -> parts.Estimate | None:
     """So many of n as a cell, with Wilson's 95 % interval; None of nothing."""
     return estimate(share("", hits, n), counted=counted)
 
@@ -41,13 +30,13 @@ def share_estimate(hits: int, n: int, *, counted: bool = True) -> Estimate | Non
 def series_of(
     name: str,
     places: Sequence[float],
-    findings: Sequence[Finding | Estimate | None],
-    style: SeriesStyle = "line",
+    findings: Sequence[Finding | parts.Estimate | None],
+    style: parts.SeriesStyle = "line",
     names: Sequence[str] | None = None,
-) -> Series:
+) -> parts.Series:
     """Findings as a line with their intervals; a gap where one is missing."""
     y, low, high = ([getattr(finding, end, None) for finding in findings] for end in ("value", "low", "high"))
-    return Series(name, places, y, low, high, style, names)
+    return parts.Series(name, places, y, low, high, style, names)
 
 
 def bars_of(
@@ -57,11 +46,11 @@ def bars_of(
     x_label: str,
     alt: str,
     note: str = "",
-    scale: Scale = "percent",
-) -> BarPlot:
+    scale: parts.Scale = "percent",
+) -> parts.BarPlot:
     """Shares, or other numbers, as bars with their intervals."""
     values, low, high = ([getattr(finding, end) for finding in findings] for end in ("value", "low", "high"))
-    return BarPlot(title, names, values, x_label, alt, low, high, note, scale)
+    return parts.BarPlot(title, names, values, x_label, alt, low, high, note, scale)
 
 
 class About(NamedTuple):
@@ -77,22 +66,27 @@ class ColumnOver:
     """A column and what stands in it: a function of the row, a field of the row by name, or, by the name of a metric
     (`stage.metric`), the finding that is about the row."""
 
-    column: Column
-    cell: Callable[[Any], Cell] | str
+    column: parts.Column
+    cell: Callable[[Any], parts.Cell] | str
 
-    def of_row(self, row: Any, findings: FindingIndex | None) -> Cell:
+    def of_row(self, row: Any, findings: FindingIndex | None) -> parts.Cell:
         """What stands in the column for a row."""
         if not isinstance(self.cell, str):
             return self.cell(row)
         if "." in self.cell and findings is not None:
             return estimate(findings.entry(self.cell, *row))
-        value: Cell = row[self.cell] if isinstance(row, Mapping) else getattr(row, self.cell)
+        value: parts.Cell = row[self.cell] if isinstance(row, Mapping) else getattr(row, self.cell)
         return value
 
 
-def column(name: str, cell: Callable[[Any], Cell] | str, kind: ColumnKind = "text", help: str = "") -> ColumnOver:  # noqa: A002
+def column(
+    name: str,
+    cell: Callable[[Any], parts.Cell] | str,
+    kind: parts.ColumnKind = "text",
+    help: str = "",  # noqa: A002
+) -> ColumnOver:
     """A column of `table_of`, declared once with its cells: its heading, what stands in it, and how that is written."""
-    return ColumnOver(Column(name, kind, help), cell)
+    return ColumnOver(parts.Column(name, kind, help), cell)
 
 
 def columns_over(metrics: Iterable[Metric], *names: str) -> list[ColumnOver]:
@@ -115,7 +109,7 @@ def table_of(
     *,
     findings: FindingIndex | None = None,
     collapsed: bool = False,
-) -> DataTable:
+) -> parts.DataTable:
     """The rows as a table, each column with its cells.
 
     >>> index = FindingIndex([Finding("slices.accuracy", "age", subject="net", value=0.5)])
@@ -124,7 +118,7 @@ def table_of(
     [['net', Estimate(value=0.5, low=None, high=None, n=None)]]
     """
     cells = [[column.of_row(row, findings) for column in columns] for row in rows]
-    return DataTable(title, [column.column for column in columns], cells, note, collapsed)
+    return parts.DataTable(title, [column.column for column in columns], cells, note, collapsed)
 
 
 _COST = "Of errors per sample, by what `classes` says that a miss of each class costs"
@@ -138,7 +132,7 @@ def class_columns(stage: str, findings: FindingIndex) -> list[ColumnOver]:
     """What stands beside every accuracy: balanced accuracy, the worst class by name with its recall, and what one
     constant answer gets. Rows are `About`."""
 
-    def worst_class(row: About) -> Cell:
+    def worst_class(row: About) -> parts.Cell:
         finding = findings.get(f"{stage}.worst_recall", *row)
         return "" if finding is None else finding.verdict
 
@@ -237,7 +231,7 @@ def first_few(of_subjects: Sequence[str]) -> str:
     return ", ".join(of_subjects[:NAMED]) + (f"; {plural(more, 'more subject')} below" if more > 0 else "")
 
 
-def answer_tone(answer: object, truth: object) -> Tone:
+def answer_tone(answer: object, truth: object) -> parts.Tone:
     """How an answer is marked: `good` if it is right, `bad` if it is wrong, `neutral` where nobody knows (None).
 
     >>> answer_tone("benign", "malignant"), answer_tone(1, None)

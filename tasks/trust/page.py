@@ -17,22 +17,10 @@ import pyarrow.compute as pc
 from toolz import unique
 
 from assay.infra.errors import first_named
+from assay.tasks.reporting import parts
 from assay.tasks.reporting.estimates import bars_of, column, series_of, share_estimate, share_text, table_of
 from assay.tasks.reporting.gallery import marked, masked
 from assay.tasks.reporting.numerals import integer, interval, number, percent, plural
-from assay.tasks.reporting.parts import (
-    BarPlot,
-    Block,
-    LinePlot,
-    Mark,
-    MarkedText,
-    MarkedTexts,
-    Panels,
-    Part,
-    Series,
-    Stretch,
-    Tone,
-)
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, measured
 from assay.tasks.statistics.proportions import wilson_of
@@ -88,14 +76,14 @@ class TrustFindings:
         return any(finding.degenerate for finding in self.findings.select("subject.degenerate", subject=subject))
 
 
-LEGEND: Mapping[Tone, str] = {
+LEGEND: Mapping[parts.Tone, str] = {
     "good": "speaks for the prediction, related to the class",
     "bad": "speaks for the prediction, not related to it",
     "neutral": "speaks against the prediction, or is known to no embedding",
 }
 
 
-def examples_block(explained: Explained) -> list[MarkedTexts]:
+def examples_block(explained: Explained) -> list[parts.MarkedTexts]:
     """The most damning examples of a subject by one explainer, and a trustworthy one of each class beside them; none
     where none was chosen."""
     rows = explained.examples.to_pylist()
@@ -108,26 +96,28 @@ def examples_block(explained: Explained) -> list[MarkedTexts]:
     )
     if explained.masked:
         note += " The texts of this audit are masked: only marked words are shown, and of these only the marks."
-    return [MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)]
+    return [
+        parts.MarkedTexts(f"Predictions to look at, {explained.subject}, {explained.explainer}", texts, LEGEND, note)
+    ]
 
 
-def _example(row: dict[str, Any], explained: Explained) -> MarkedText:
+def _example(row: dict[str, Any], explained: Explained) -> parts.MarkedText:
     truth = f", in truth {row['truth']}" if row["truth"] else ""
-    tone: Tone = "bad" if row["label"] == "untrustworthy" else "good"
+    tone: parts.Tone = "bad" if row["label"] == "untrustworthy" else "good"
     answer = [
-        Mark(f"{row['label']}{truth}", tone),
-        Mark(f"confidence {percent(row['confidence'])}"),
-        Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
+        parts.Mark(f"{row['label']}{truth}", tone),
+        parts.Mark(f"confidence {percent(row['confidence'])}"),
+        parts.Mark(f"related words weigh {row['related_mass']:.2g}, others {row['unrelated_mass']:.2g}"),
     ]
     stretches = stretches_of(row, hidden=explained.masked)
-    return MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer, sample=row["id"])
+    return parts.MarkedText(f"{row['id']} · {explained.classes[row['code']]}", stretches, answer, sample=row["id"])
 
 
-def stretches_of(row: Mapping[str, Any], *, hidden: bool = False) -> list[Stretch]:
+def stretches_of(row: Mapping[str, Any], *, hidden: bool = False) -> list[parts.Stretch]:
     """The text in pieces, the words of the explanation marked; where words are `hidden`, the marks alone."""
     largest = max((abs(score) for score in row["importance"]), default=0.0) or 1.0
     words = sorted(zip(row["starts"], row["ends"], row["importance"], row["related"], strict=True), key=itemgetter(0))
-    tones: dict[bool | None, Tone] = {None: "neutral", True: "good", False: "bad"}
+    tones: dict[bool | None, parts.Tone] = {None: "neutral", True: "good", False: "bad"}
     spans = [
         (start, stop, tones[related if score > 0 else None], abs(score) / largest)
         for start, stop, score, related in words
@@ -145,7 +135,7 @@ _MOVED = {
 }
 
 
-def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> BarPlot:
+def shares_plot(trust: TrustFindings, subject: str, explainer: str, classes: Sequence[str]) -> parts.BarPlot:
     """The share of untrustworthy predictions per class with its interval."""
     shares = measured(trust.get("untrustworthy", subject, explainer, name) for name in classes)
     title, x_label = f"Right for the wrong reasons, {subject}, {explainer}", "Untrustworthy, of the right predictions"
@@ -161,7 +151,7 @@ _JUDGED = (
 )
 
 
-def confidence_plot(explained: Explained) -> list[Block]:
+def confidence_plot(explained: Explained) -> list[parts.Block]:
     """Confidence against trust (Figure 6): the share of untrustworthy predictions per bin, by the oracle and in truth;
     none where the oracle decided nothing."""
     labelled, truths = explained.labelled("toki"), explained.truths
@@ -180,7 +170,7 @@ def confidence_plot(explained: Explained) -> list[Block]:
         for line in drawn
     ]
     return [
-        LinePlot(
+        parts.LinePlot(
             f"Confidence and trust, {explained.subject}, {explained.explainer}",
             drawn,
             "Confidence of the subject in its prediction",
@@ -193,30 +183,30 @@ def confidence_plot(explained: Explained) -> list[Block]:
     ]
 
 
-def thresholds_panels(explained: Explained) -> Panels:
+def thresholds_panels(explained: Explained) -> parts.Panels:
     """What the oracle would say with one setting moved and all others as they are."""
     plots, ordered = [], explained.settings.sort_by("value").to_pylist()
     for setting, (name, label) in _MOVED.items():
         rows = [row for row in ordered if row["setting"] == setting]
         places = [row["value"] for row in rows]
         series = [
-            Series(share, places, [row[share] / row["n"] if row["n"] else None for row in rows])
+            parts.Series(share, places, [row[share] / row["n"] if row["n"] else None for row in rows])
             for share in ("trustworthy", "undecided")
         ]
         if any(row["g_mean"] is not None for row in rows):
-            series.append(Series("G-mean", places, [row["g_mean"] for row in rows], style="dashed"))
+            series.append(parts.Series("G-mean", places, [row["g_mean"] for row in rows], style="dashed"))
         used = next((row["value"] for row in rows if row["used"]), None)
         alt = f"Shares of trustworthy and undecided predictions for {plural(len(rows), 'value')} of {name}" + (
             f"; {used:g} is used." if used is not None else "."
         )
         title = f"{name}: {used:g} is used" if used is not None else name
-        plots.append(LinePlot(title, series, label, "Share", alt, (0.0, 1.0), scale="percent"))
+        plots.append(parts.LinePlot(title, series, label, "Share", alt, (0.0, 1.0), scale="percent"))
     known, unknown = "G-mean is against the truth.", "The truth is not known, so no value can be called better."
     note = f"One setting is moved, the others stay. {known if explained.truths else unknown}"
-    return Panels(f"Other thresholds, {explained.subject}, {explained.explainer}", plots, note)
+    return parts.Panels(f"Other thresholds, {explained.subject}, {explained.explainer}", plots, note)
 
 
-def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> Series:
+def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, str]], aside: float) -> parts.Series:
     shares = {}
     decided = [(score, label) for score, label in pairs if label != "undecided"]
     least = 1 / max(1, len(explained.classes))  # the lowest confidence that an argmax over so many classes can have
@@ -230,13 +220,13 @@ def _share_series(explained: Explained, name: str, pairs: Sequence[tuple[float, 
 _CLUSTERS, _WORDS = 6, 8
 
 
-def clusters_table(explained: Explained) -> list[Block]:
+def clusters_table(explained: Explained) -> list[parts.Block]:
     """Per class the clusters of words that weigh most, keywords and others, by the best provider; none where the texts
     are masked."""
     if explained.masked:
         return []
     provider = best_provider(explained)
-    keywords, others = Mark("keywords", "good"), Mark("no keywords")
+    keywords, others = parts.Mark("keywords", "good"), parts.Mark("no keywords")
     columns = [
         column("Class", "class"),
         column("Keywords?", lambda row: keywords if row["keyword"] else others, help="By the vote of all embeddings"),
@@ -287,20 +277,20 @@ def _clusters(explained: Explained, provider: str, code: int) -> list[dict[str, 
 _FEW_TEXTS = 50
 
 
-def page(findings: FindingIndex, explained: Sequence[Explained] = ()) -> Part:
+def page(findings: FindingIndex, explained: Sequence[Explained] = ()) -> parts.Part:
     """The part of the report about trust, from the findings `trust.*` and what the oracle made.
 
     Examples, clusters, plots and thresholds are those of every subject's first explainer.
     """
     trust = TrustFindings(findings)
     first = list(unique(explained, key=attrgetter("subject")))
-    blocks: list[Block] = []
+    blocks: list[parts.Block] = []
     for each in first:
         blocks += [shares_plot(trust, each.subject, each.explainer, each.classes), *examples_block(each)]
     for each in first:
         blocks += [*confidence_plot(each), thresholds_panels(each), *clusters_table(each)]
     sentence = " ".join(_sentence(trust, subject) for subject in trust.subjects)
-    return Part("Trust", sentence or "No prediction was explained.", blocks, "trust")
+    return parts.Part("Trust", sentence or "No prediction was explained.", blocks, "trust")
 
 
 def _in_truth(trust: TrustFindings, subject: str, explainer: str) -> str:

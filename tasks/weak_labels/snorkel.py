@@ -21,15 +21,7 @@ import numpy as np
 from assay.data.arrays import Floats
 from assay.infra.errors import InputError
 from assay.tasks.statistics.vote_counts import VoteCounts
-from assay.tasks.weak_labels.labelers import (
-    Labeler,
-    LabelerChoice,
-    Options,
-    Training,
-    given_balance,
-    is_learnable,
-    majority,
-)
+from assay.tasks.weak_labels import labelers
 
 Objective = Callable[[Floats], tuple[float, Floats]]
 """The loss at μ [m·k, k], and its gradient there."""
@@ -72,22 +64,22 @@ _SNORKELS_BYTES = 16 << 30  # of one-hot votes, 8 bytes each: with more Snorkel 
 _LOCK = threading.Lock()
 
 
-def snorkel(counts: VoteCounts, settings: Options, balance: Sequence[float] | None = None) -> Labeler:
+def snorkel(counts: VoteCounts, settings: labelers.Options, balance: Sequence[float] | None = None) -> labelers.Labeler:
     """The labeler that Snorkel's LabelModel learns: w_i = P(i is right | i votes), and μ for the posterior.
 
     Where nothing can be learned (fewer than three functions, or no vote at all) every vote weighs one, as in majority,
     and the labeler carries no training.
     """
-    if not is_learnable(counts):
-        return majority(counts.functions)
+    if not labelers.is_learnable(counts):
+        return labelers.majority(counts.functions)
     with _one_torch_thread():
         model, losses, steps = _trained(counts, settings, balance)
         with np.errstate(divide="ignore"):  # a function without votes has no accuracy; Snorkel clips its weight to 1
             weights = model.get_weights()
     m, k = len(counts.functions), counts.classes
     mu = model.mu.detach().numpy().reshape(m, k, k).copy()
-    training = Training(settings.epochs, losses[0], losses[-1], settled_after(steps))
-    return Labeler(counts.functions, weights, mu, training, None if balance is None else tuple(balance))
+    training = labelers.Training(settings.epochs, losses[0], losses[-1], settled_after(steps))
+    return labelers.Labeler(counts.functions, weights, mu, training, None if balance is None else tuple(balance))
 
 
 def settled_after(steps: Sequence[float]) -> int | None:
@@ -105,7 +97,7 @@ def settled_after(steps: Sequence[float]) -> int | None:
 
 
 def _trained(
-    counts: VoteCounts, settings: Options, balance: Sequence[float] | None
+    counts: VoteCounts, settings: labelers.Options, balance: Sequence[float] | None
 ) -> tuple[Any, list[float], list[float]]:
     """Snorkel's LabelModel as after `LabelModel.fit`, its loss before every step, and how far the step moved μ."""
     model = _untrained(counts, settings, balance)
@@ -159,7 +151,7 @@ def _sparse_loss(counts: VoteCounts, model: Any) -> Callable[[Any], tuple[float,
     return loss_at
 
 
-def _untrained(counts: VoteCounts, settings: Options, balance: Sequence[float] | None) -> Any:
+def _untrained(counts: VoteCounts, settings: labelers.Options, balance: Sequence[float] | None) -> Any:
     """Snorkel's LabelModel as it stands before its first step, its μ drawn as `seed` says."""
     import torch
     from snorkel.labeling.model import LabelModel
@@ -201,8 +193,8 @@ def _one_torch_thread() -> Iterator[None]:
             np.random.set_state(generator)
 
 
-def _learn(counts: VoteCounts, settings: Options) -> Labeler:
-    return snorkel(counts, settings, given_balance(settings))
+def _learn(counts: VoteCounts, settings: labelers.Options) -> labelers.Labeler:
+    return snorkel(counts, settings, labelers.given_balance(settings))
 
 
-SNORKEL = LabelerChoice("snorkel", learn=_learn, libraries=("snorkel.labeling.model",))
+SNORKEL = labelers.LabelerChoice("snorkel", learn=_learn, libraries=("snorkel.labeling.model",))

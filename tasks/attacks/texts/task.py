@@ -37,6 +37,7 @@ from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.red_flags import Reading
 from assay.tasks.attacks.table import TEXT_ATTACKS
+from assay.tasks.attacks.texts import noise
 from assay.tasks.attacks.texts.attacking import AttackKit, attack_rows
 from assay.tasks.attacks.texts.measures import (
     SHOWN,
@@ -47,20 +48,6 @@ from assay.tasks.attacks.texts.measures import (
     summary,
     word_examples,
     word_findings,
-)
-from assay.tasks.attacks.texts.noise import (
-    ENDS,
-    NEWS,
-    NOISE,
-    ORIGINAL,
-    SEVERITY,
-    STARTS,
-    answers_under_noise,
-    noise_examples,
-    noise_findings,
-    noisy_copies,
-    noisy_rows,
-    samples_that_flip,
 )
 from assay.tasks.attacks.texts.resolved import ResolvedWordAttack, SwapSearch
 from assay.tasks.attacks.texts.rewriting import rewrite_rows
@@ -463,7 +450,7 @@ def constant_text_answer(predictions: pa.Table, samples: pa.Table, classes: Sequ
     return Reading(MAJORITY, raised, alone.share.n, why if raised else "")
 
 
-_MEASURED = ("id", ORIGINAL, NOISE, SEVERITY, NEWS)
+_MEASURED = ("id", noise.ORIGINAL, noise.NOISE, noise.SEVERITY, noise.NEWS)
 
 
 @stage(version=1, title="noise", draws=True)
@@ -471,7 +458,7 @@ def add_noise(
     samples: Artifact[Samples], text: str, kinds: Sequence[NoiseKind], severities: Sequence[int]
 ) -> Artifact[Samples]:
     """Every text with every kind of noise at every severity, as samples of their own: the same for all subjects."""
-    noisy = _noised(noisy_rows, samples, text, kinds, severities)
+    noisy = _noised(noise.noisy_rows, samples, text, kinds, severities)
     say(f"{samples.rows} texts · {len(kinds)} kinds at {len(severities)} severities{_unchanged(noisy)}")
     return noisy
 
@@ -481,7 +468,7 @@ def copy_with_noise(
     samples: Artifact[Samples], text: str, kinds: Sequence[NoiseKind], severities: Sequence[int]
 ) -> Artifact[Samples]:
     """The samples with noise of one kind and severity in each, drawn per sample: what a defence learns from."""
-    copies = _noised(noisy_copies, samples, text, kinds, severities)
+    copies = _noised(noise.noisy_copies, samples, text, kinds, severities)
     say(f"{samples.rows} texts{_unchanged(copies)}")
     return copies
 
@@ -511,10 +498,10 @@ def measure_noise(
 ) -> Artifact[Findings]:
     """The findings on noise: `said` of the `noisy` texts, beside what the subject says of them `clean`."""
     known, before, truth = _known(samples, clean, classes)
-    answers = answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
+    answers = noise.answers_under_noise(collect(noisy, list(_MEASURED)), collect(said, ["id", "predicted"]), known)
     names, groups = class_names(collect(classes, None)), groups_of(samples)
     about = About("attack", called, subject=subject)
-    findings = noise_findings(answers, before, truth, names, about, significance, groups)
+    findings = noise.noise_findings(answers, before, truth, names, about, significance, groups)
     lowest = next((finding for finding in findings if finding.metric == "attack.worst_accuracy"), None)
     shown = "no gold labels to measure by" if lowest is None else f"{lowest.value:.1%} right with {lowest.verdict}"
     say(f"{subject} · {shown}")
@@ -535,11 +522,11 @@ def show_noise(
 ) -> Artifact[ChangedTexts]:
     """A few texts whose right predictions noise turns wrong, the gentlest of each kind first."""
     known, before, truth = _known(samples, clean, classes)
-    rows = collect(noisy, [*_MEASURED, "gold", STARTS, ENDS])
-    answers = answers_under_noise(rows, collect(said, ["id", "predicted"]), known)
-    chosen = samples_that_flip(answers, known["id"].to_pylist(), before, truth, examples)
+    rows = collect(noisy, [*_MEASURED, "gold", noise.STARTS, noise.ENDS])
+    answers = noise.answers_under_noise(rows, collect(said, ["id", "predicted"]), known)
+    chosen = noise.samples_that_flip(answers, known["id"].to_pylist(), before, truth, examples)
     texts = collect(samples, ["id", text])
-    shown = noise_examples(rows, texts, chosen, before, text=text, called=called, masked=masked)
+    shown = noise.noise_examples(rows, texts, chosen, before, text=text, called=called, masked=masked)
     say(f"{plural(shown.num_rows, 'text')}" + (", masked" if masked else ""))
     return write_table(shown, into=ChangedTexts)
 
