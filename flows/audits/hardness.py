@@ -84,16 +84,11 @@ def hard_samples(
         row = samples.slice(places[sample], 1)
         first, column = rows[0], texts.get(subject)
         pictured = set(COLUMNS) <= set(row.column_names)
-        yield HardSample(
-            subject,
-            first["place"],
-            sample,
-            _name(first["gold"], classes),
-            _name(first["predicted"], classes),
-            {row["measure"]: (row["value"], row["harder_than"]) for row in rows},
-            png=png(pixels_of(row)[0]) if pictured else None,
-            text=None if column is None or pictured else "" if masked else str(row[column][0].as_py() or ""),
-        )
+        gold, predicted = (_name(first[code], classes) for code in ("gold", "predicted"))
+        values = {row["measure"]: (row["value"], row["harder_than"]) for row in rows}
+        picture = png(pixels_of(row)[0]) if pictured else None
+        text = None if column is None or pictured else "" if masked else str(row[column][0].as_py() or "")
+        yield HardSample(subject, first["place"], sample, gold, predicted, values, png=picture, text=text)
 
 
 def plain_row(row: pa.Table, masked: bool) -> dict[str, Any]:

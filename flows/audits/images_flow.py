@@ -202,20 +202,14 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         assert isinstance(challenged, Robustness)
         compared = {NONE: subject, **models}
         trained_against = {WORST, *(attack.called for attack in on_pixels(self.pipeline))}
-        gained = measure_defences(
-            {defence: model.predictions for defence, model in compared.items()},
-            {
-                defence: [table for name, table in challenged.tables(model.name).items() if name in trained_against]
-                for defence, model in compared.items()
-            },
-            self.examination.evaluation,
-            self.examination.classes,
-            subject.name,
-            eps_name(compared_eps(self.pipeline)),
-            self.pipeline.statistics.significance,
-            self.pipeline.statistics.margin,
-        )
-        return Measurements((gained,))
+        predictions = {defence: model.predictions for defence, model in compared.items()}
+        attacked = {
+            defence: [table for name, table in challenged.tables(model.name).items() if name in trained_against]
+            for defence, model in compared.items()
+        }
+        examination, asked = self.examination, self.pipeline.statistics
+        about = examination.evaluation, examination.classes, subject.name, eps_name(compared_eps(self.pipeline))
+        return Measurements((measure_defences(predictions, attacked, *about, asked.significance, asked.margin),))
 
 
 def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:

@@ -162,16 +162,10 @@ def certify_one(examination: Examination, subject: Examined, settings: Smoothing
 def show_insides(ground: Ground, inspections: Inspections, findings: FindingIndex) -> Iterator[Part]:
     """What was seen inside the subjects."""
     classes = classes_of(ground)
-    seen = [
-        InsideSubject(
-            name,
-            classes,
-            collect(subject.pictures, None),
-            collect(subject.points, None),
-            [collect(counts, None) for counts in subject.counts],
-        )
-        for name, subject in inspections.subjects.items()
-    ]
+    seen = []
+    for name, subject in inspections.subjects.items():
+        tables = collect(subject.pictures, None), collect(subject.points, None)
+        seen.append(InsideSubject(name, classes, *tables, [collect(counts, None) for counts in subject.counts]))
     if seen:
         yield insides_page(findings, seen)
 

@@ -175,17 +175,10 @@ class Texts(Medium[AnyTextAttack, CopiesOf, TextAttack, Measurements]):
         first = opinions[explainer].first
         providers = resolve_trust(oracle, subject.resolved, self.ground.folder).providers
         classes, files, asked_subject = subject.model
+        text, thresholds, search = asked_subject.settings.text, first.embedded.thresholds, SwapSearch(resolved)
+        inside = (asked_subject, files) if providers.asks_subject else ()
         return look_into_pools(
-            samples,
-            training,
-            first.keywords,
-            first.embedded.thresholds,
-            classes,
-            asked_subject.settings.text,
-            SwapSearch(resolved),
-            providers,
-            oracle.lemmatise,
-            *((asked_subject, files) if providers.asks_subject else ()),
+            samples, training, first.keywords, thresholds, classes, text, search, providers, oracle.lemmatise, *inside
         )
 
     def noise(self, model: Examined, original: Examined, attack: Noise) -> TextAttack:

@@ -230,20 +230,12 @@ def _curves(findings: AttackFindings) -> list[Block]:
         worst_first = sorted(tried, key=lambda attack: attack != worst)  # drawn last, as dashes over another line
         series = [_series(findings, findings.subjects[0], attack, attack) for attack in worst_first]
         return [_plot(title, series, _alt(findings, findings.subjects[0], tried), _X[findings.norm])]
-    panels = [
-        _plot(
-            attack,
-            [
-                _series(findings, subject, attack, subject)
-                for subject in findings.subjects
-                if findings.grid(subject, attack)
-            ],
-            f"Accuracy of {plural(len(findings.subjects), 'subject')} over ε under {attack}.",
-            "ε",
-            _CROWDED_PANEL,
-        )
-        for attack in tried
-    ]
+    panels = []
+    for attack in tried:
+        under = [subject for subject in findings.subjects if findings.grid(subject, attack)]
+        series = [_series(findings, subject, attack, subject) for subject in under]
+        alt = f"Accuracy of {plural(len(findings.subjects), 'subject')} over ε under {attack}."
+        panels.append(_plot(attack, series, alt, "ε", _CROWDED_PANEL))
     return [Panels(title, panels, "Bands are 95 % intervals (Wilson); ε = 0 is the clean image.")]
 
 

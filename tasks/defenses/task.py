@@ -84,20 +84,11 @@ def defend_images(
 
     def learn() -> tuple[dict[str, bytes], pa.Table]:
         model = model_again(files, subject, lessons, classes, seeds, fresh=defense.start != ("subject",))
-        return trained(
-            replace(model, name=called),
-            lessons,
-            options,
-            subject,
-            classes,
-            seeds=seeds,
-            checkpoints=checkpoints,
-            hook=IMAGE_DEFENCES.of(defense).guarded_hook(defense, seeds, subject.masked),
-            about=about,
-            attack=partial(attacked, eps=defense.budget, steps=JUDGING_STEPS, step_size=None, seeds=seeds)
-            if stops
-            else None,
-        )
+        hook = IMAGE_DEFENCES.of(defense).guarded_hook(defense, seeds, subject.masked)
+        judging = partial(attacked, eps=defense.budget, steps=JUDGING_STEPS, step_size=None, seeds=seeds)
+        taught = replace(model, name=called), lessons, options, subject, classes
+        attack = judging if stops else None
+        return trained(*taught, seeds=seeds, checkpoints=checkpoints, hook=hook, about=about, attack=attack)
 
     return deterministically(learn, torch_device_here())
 

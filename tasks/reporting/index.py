@@ -69,11 +69,8 @@ def _sparkline(identity: str, title: str, points: Sequence[tuple[int, Headline]]
     states = [mark for at, entry in enumerate(runs) for mark in _marks(x(at), height - 17, entry)]
     listed = "; ".join(f"{runs[at].run} {_written(headline)}" for at, headline in points[-14:])
     alt = f"{title} over {numerals.plural(len(points), 'run')}, oldest first: {listed}."
-    return tag(
-        "div",
-        svg.drawing(width, height, title, alt, identity, base, *states, tag("g", *lines, class_="s1"), ends),
-        class_="spark",
-    )
+    line = tag("g", *lines, class_="s1")
+    return tag("div", svg.drawing(width, height, title, alt, identity, base, *states, line, ends), class_="spark")
 
 
 def _marks(x: float, base: float, entry: RunEntry) -> Iterator[Markup]:
@@ -122,14 +119,11 @@ def render_index(entries: Iterable[RunEntry], notes: Mapping[str, Sequence[str]]
     empty = tag("p", "No run has been reported yet.", class_="lead")
     states = [status_tone(_nights(runs)[-1].status) for _, runs in groups]
     nav = contents(zip(places, names, states, strict=True), "Pipelines")
-    head = tag(
-        "header",
-        tag("p", "Assay · robustness audits", class_="kicker"),
-        tag("h1", "All nights"),
-        tag("dl", tag("div", tag("dt", "In this store"), tag("dd", summary)), class_="facts"),
-        head_markup(_last_nights(groups)) if ordered else empty,
-        tag("p", budget, class_="note") if budget else None,
-    )
+    title = tag("p", "Assay · robustness audits", class_="kicker"), tag("h1", "All nights")
+    facts = tag("dl", tag("div", tag("dt", "In this store"), tag("dd", summary)), class_="facts")
+    state = head_markup(_last_nights(groups)) if ordered else empty
+    spent = tag("p", budget, class_="note") if budget else None
+    head = tag("header", *title, facts, state, spent)
     bad_first = sorted(zip(states, places, groups, strict=True), key=lambda group: group[0] == "good")
     rows = [_state(place, name, runs) for _, place, (name, runs) in bad_first]
     glance = [tag("ul", *rows, class_="states"), tag("p", _KEY, class_="note")] if ordered else []
@@ -203,18 +197,12 @@ def _pipeline(place: str, name: str, runs: Sequence[RunEntry], notes: Sequence[s
     newest = list(reversed(runs))
     shown, older = newest[:_RUNS], len(newest) - _RUNS
     note = tag("p", f"{numerals.plural(older, 'older run')} not listed here.", class_="note") if older > 0 else None
-    return tag(
-        "section",
-        tag("div", tag("h2", name, id=f"{place}-h"), class_="section-head"),
-        *(tag("p", numerals.unbroken(note), class_="note") for note in notes),
-        tag("div", *first, class_="trends") if first else None,
-        folded,
-        scroller(f"Runs of {name}", _runs(name, shown)),
-        note,
-        id=place,
-        class_="pipeline",
-        aria_labelledby=f"{place}-h",
-    )
+    heading = tag("div", tag("h2", name, id=f"{place}-h"), class_="section-head")
+    above = [tag("p", numerals.unbroken(line), class_="note") for line in notes]
+    drawn = tag("div", *first, class_="trends") if first else None
+    table = scroller(f"Runs of {name}", _runs(name, shown))
+    pieces = [heading, *above, drawn, folded, table, note]
+    return tag("section", *pieces, id=place, class_="pipeline", aria_labelledby=f"{place}-h")
 
 
 def _drawn(runs: Sequence[RunEntry]) -> list[str]:

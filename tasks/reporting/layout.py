@@ -263,16 +263,10 @@ def _section(anchor: str, part: Part, findings: Sequence[Finding] = ()) -> Marku
     blocks = {index: block_markup(block, f"{anchor}-{index}") for index, block in enumerate(shown)}
     opened = next((blocks.pop(at) for at, block in enumerate(shown) if _opens(part, block)), None)
     gist = [tag("p", unbroken(part.sentence), class_="lead"), opened]
-    return tag(
-        "section",
-        tag("div", head, judged, _own_findings(part, findings), class_="section-head"),
-        tag("div", *gist, class_="gist") if opened else gist[0],
-        tag("details", tag("summary", _more(shown[at] for at in blocks)), *blocks.values(), class_="fold")
-        if blocks
-        else None,
-        id=anchor,
-        aria_labelledby=f"{anchor}-h",
-    )
+    named = tag("div", head, judged, _own_findings(part, findings), class_="section-head")
+    beside = tag("div", *gist, class_="gist") if opened else gist[0]
+    folded = _folded(_more(shown[at] for at in blocks), *blocks.values()) if blocks else None
+    return tag("section", named, beside, folded, id=anchor, aria_labelledby=f"{anchor}-h")
 
 
 def _own_findings(part: Part, findings: Sequence[Finding]) -> Markup | None:
@@ -312,21 +306,15 @@ def _head(report: Report) -> Markup:
         **report.facts,
     }
     up = tag("a", "All nights", href=report.index_link) if safe_link(report.index_link) else None
-    return tag(
-        "header",
-        tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker"),
-        tag(
-            "div",
-            tag("h1", report.pipeline),
-            None if report.head else badge(status_tone(report.status), report.status),
-            class_="title",
-        ),
-        _pairs(facts, "facts"),
-        tag("p", tag("strong", "A sample. "), _OF_SAMPLE.format(report.sample), class_="lead", id="sample")
-        if report.sample
-        else None,
-        head_markup(report.head) if report.head else verdict_list(report.verdicts) if report.verdicts else None,
-    )
+    kicker = tag("p", tag("span", "Assay · robustness audit"), up, class_="kicker")
+    state = None if report.head else badge(status_tone(report.status), report.status)
+    title, sample, verdicts = tag("div", tag("h1", report.pipeline), state, class_="title"), None, None
+    if report.sample:
+        warning = tag("strong", "A sample. ")
+        sample = tag("p", warning, _OF_SAMPLE.format(report.sample), class_="lead", id="sample")
+    if report.head or report.verdicts:
+        verdicts = head_markup(report.head) if report.head else verdict_list(report.verdicts)
+    return tag("header", kicker, title, _pairs(facts, "facts"), sample, verdicts)
 
 
 _OF_SAMPLE = "This page is about {}. It stands for no whole run: no trend, baseline or alarm knows of it."

@@ -169,18 +169,10 @@ def confidence_plot(explained: Explained) -> list[parts.Block]:
         f"{line.name} from {percent(line.y[0])} of the least to {percent(line.y[-1])} of the most confident predictions"
         for line in drawn
     ]
-    return [
-        parts.LinePlot(
-            f"Confidence and trust, {explained.subject}, {explained.explainer}",
-            drawn,
-            "Confidence of the subject in its prediction",
-            "Untrustworthy",
-            f"{'; '.join(ends)}.",
-            (0.0, 1.0),
-            note="Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson).",
-            scale="percent",
-        )
-    ]
+    title = f"Confidence and trust, {explained.subject}, {explained.explainer}"
+    along, alt = "Confidence of the subject in its prediction", f"{'; '.join(ends)}."
+    note = "Per bin of Figure 6 of the paper; whiskers are 95 % intervals (Wilson)."
+    return [parts.LinePlot(title, drawn, along, "Untrustworthy", alt, (0.0, 1.0), note=note, scale="percent")]
 
 
 def thresholds_panels(explained: Explained) -> parts.Panels:
