@@ -158,8 +158,8 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
         generators = {name: attack.generators for name, attack in attacked.items() if attack.generators is not None}
         files = {name: models[name].files for name in attacked}
         resolved = {name: models[name].resolved for name in attacked}
-        audited = self.examination.evaluation, self.examination.classes
-        return transfer_attacks(*audited, attack.for_transfer(), files, resolved, generators or None)
+        samples, classes = self.examination.evaluation, self.examination.classes
+        return transfer_attacks(samples, classes, attack.for_transfer(), files, resolved, generators or None)
 
     def measure(
         self, model: Examined, attacked: Mapping[str, AttackOnImages], across: Mapping[str, Artifact[Findings]]
@@ -207,9 +207,17 @@ class Images(Medium[ImageAttack, Defence, AttackOnImages, ImageMeasures]):
             defence: [table for name, table in challenged.tables(model.name).items() if name in trained_against]
             for defence, model in compared.items()
         }
-        examination, asked = self.examination, self.pipeline.statistics
-        about = examination.evaluation, examination.classes, subject.name, eps_name(compared_eps(self.pipeline))
-        return Measurements((measure_defences(predictions, attacked, *about, asked.significance, asked.margin),))
+        gained = measure_defences(
+            predictions,
+            attacked,
+            self.examination.evaluation,
+            self.examination.classes,
+            subject.name,
+            eps_name(compared_eps(self.pipeline)),
+            self.pipeline.statistics.significance,
+            self.pipeline.statistics.margin,
+        )
+        return Measurements((gained,))
 
 
 def left_out(attacks: Sequence[ImageAttack], subject: Examined) -> list[str]:

@@ -164,8 +164,9 @@ def show_insides(ground: Ground, inspections: Inspections, findings: FindingInde
     classes = classes_of(ground)
     seen = []
     for name, subject in inspections.subjects.items():
-        tables = collect(subject.pictures, None), collect(subject.points, None)
-        seen.append(InsideSubject(name, classes, *tables, [collect(counts, None) for counts in subject.counts]))
+        pictures, points = collect(subject.pictures, None), collect(subject.points, None)
+        counted = [collect(counts, None) for counts in subject.counts]
+        seen.append(InsideSubject(name, classes, pictures, points, counted))
     if seen:
         yield insides_page(findings, seen)
 

@@ -234,9 +234,11 @@ class Window:
         work = cloudpickle.dumps((call.function, own))
         key = key_of(self._client, getattr(call.function, "__name__", "call"))
         self._submitted.names[key] = call.name
-        asked = call.index, work, shared, self.slot, dict(versions_here())
         where = placement(self._crew, self.slot)
-        future = self._client.submit(perform, *asked, key=key, priority=call.priority, **where)
+        versions = dict(versions_here())
+        future = self._client.submit(
+            perform, call.index, work, shared, self.slot, versions, key=key, priority=call.priority, **where
+        )
         self._track(attempt, future)
         future.add_done_callback(self._over)
 

@@ -86,9 +86,18 @@ def defend_images(
         model = model_again(files, subject, lessons, classes, seeds, fresh=defense.start != ("subject",))
         hook = IMAGE_DEFENCES.of(defense).guarded_hook(defense, seeds, subject.masked)
         judging = partial(attacked, eps=defense.budget, steps=JUDGING_STEPS, step_size=None, seeds=seeds)
-        taught = replace(model, name=called), lessons, options, subject, classes
-        attack = judging if stops else None
-        return trained(*taught, seeds=seeds, checkpoints=checkpoints, hook=hook, about=about, attack=attack)
+        return trained(
+            replace(model, name=called),
+            lessons,
+            options,
+            subject,
+            classes,
+            seeds=seeds,
+            checkpoints=checkpoints,
+            hook=hook,
+            about=about,
+            attack=judging if stops else None,
+        )
 
     return deterministically(learn, torch_device_here())
 

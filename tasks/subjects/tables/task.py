@@ -93,10 +93,12 @@ def train_subject(
     require_teachable(targets, subject.settings.train_on, names)
     labelled = int(targets.sum())
     share, seed = min(1.0, MOST_ROWS / labelled), str(stage_seeds().generator().integers(2**62))
-    about = {"features": features, "folds": subject.settings.folds, "share": share, "seed": seed}
-    rows = map_partitions(training_rows, *inputs, into=TrainingRows, **about)
+    folds = subject.settings.folds
+    rows = map_partitions(
+        training_rows, *inputs, into=TrainingRows, features=features, folds=folds, share=share, seed=seed
+    )
     columns = ["id", "target", "fold", *map(feature_column, features)]
-    models = learn(collect(rows, columns), features=features, folds=subject.settings.folds, classes=len(names))
+    models = learn(collect(rows, columns), features=features, folds=folds, classes=len(names))
     card = _card_of_trained(subject, models, names, labelled)
     line = f"logistic · {plural(len(features), 'feature')}, {rows.rows} {subject.settings.train_on} labels"
     sampled = "" if rows.rows == labelled else f" drawn from {labelled}"

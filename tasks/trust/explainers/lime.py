@@ -68,8 +68,13 @@ def moments(masks: Masks, counts: npt.NDArray[np.integer], probabilities: Floats
     weight = counts * proximity(masks.sum(axis=1), masks.shape[1])
     root = np.sqrt(weight)[:, None]
     weighted, outcomes = masks.astype(np.float64) * root, probabilities * root
-    sums = float(weight.sum()), weighted.T @ root[:, 0], outcomes.T @ root[:, 0]
-    return Moments(*sums, weighted.T @ weighted, weighted.T @ outcomes)
+    return Moments(
+        float(weight.sum()),
+        weighted.T @ root[:, 0],
+        outcomes.T @ root[:, 0],
+        weighted.T @ weighted,
+        weighted.T @ outcomes,
+    )
 
 
 def explain_class(moments: Moments, target: int, words: int) -> tuple[Ints, Floats]:

@@ -36,14 +36,18 @@ FEWEST_TOGETHER = 20
 
 
 def the_pipeline(limit: int) -> Pipeline:
-    """The pipeline `reviews` as it stands, with fewer texts and one explainer, and all word attacks on all of them."""
+    """The pipeline `reviews` as it stands, with fewer texts and one explainer, and its word attacks on all of them."""
     given = load_project(PIPELINES, pipeline="reviews").pipeline("reviews")
     assert given.trust is not None
     return given.model_copy(
         update={
             "evaluation": given.evaluation.model_copy(update={"limit": limit}),
             "trust": given.trust.model_copy(update={"explainers": ("lime",), "truth": None}),
-            "attacks": (A2T(examples=0), A2T(name="a2t-related", min_cosine="related", examples=0), Guided(examples=0)),
+            "attacks": tuple(
+                attack.model_copy(update={"texts": limit, "examples": 0})
+                for attack in given.attacks
+                if isinstance(attack, A2T | Guided)
+            ),
             "defenses": (),
         }
     )
