@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
@@ -290,3 +291,14 @@ def declare_image_operators() -> object:
             declared.define(f"{name}{_SIGNATURE}")
         return declared
     return None
+
+
+_IMPORTING = threading.Lock()
+
+
+def transformers_library() -> Any:
+    """transformers, imported by one thread at a time: while it is imported it puts another module in its place, and an
+    `import` in a second thread, which waits for that, is left with the first one, which is empty."""
+    with _IMPORTING:
+        declare_image_operators()
+        return import_module("transformers")

@@ -1,6 +1,8 @@
 """Keys know the versions and the device that numbers depend on; on a GPU every operation is deterministic if it can."""
 
 import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -114,3 +116,31 @@ def test_a_gpu_slot_settles_what_a_workers_environment_might(monkeypatch):
     assert (cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32) == (False, True, True)
     assert asked == [("cuda", ":4096:8")], "the first product is made under it"
     assert variable not in os.environ, "Torch would parse it at every product"
+
+
+SWAPS_ITSELF = """
+import sys, time, types
+time.sleep(1)
+whole = types.ModuleType(__name__)
+whole.__spec__, whole.AutoModel = __spec__, "a model"
+sys.modules[__name__] = whole
+"""
+TWO_THREADS = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+from assay.infra.engines.devices import declare_image_operators, transformers_library
+declare_image_operators()
+with ThreadPoolExecutor(2) as threads:
+    first = threads.submit(transformers_library)
+    time.sleep(0.3)
+    second = threads.submit(transformers_library)
+    print(first.result().AutoModel, second.result().AutoModel, sep=", ")
+"""
+
+
+def test_two_threads_that_import_transformers_at_once_both_get_all_of_it(tmp_path):
+    (tmp_path / "transformers.py").write_text(SWAPS_ITSELF)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    asked = [sys.executable, "-c", TWO_THREADS]
+    ended = subprocess.run(asked, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert ended.stdout == "a model, a model\n"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.infra.engines.devices import declare_image_operators, torch_device_here
+from assay.infra.engines.devices import torch_device_here, transformers_library
 from assay.infra.errors import InputError, require_library
 from assay.tasks.language.embeddings.provider import Vectors
 
@@ -108,16 +108,13 @@ class SentenceEncoder:
     def _read(self, folder: Path) -> Any:
         from safetensors import SafetensorError
 
-        declare_image_operators()
-        from transformers import AutoModel
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
+        transformers = transformers_library()
+        transformers.utils.logging.disable_progress_bar()
         try:
             with TemporaryDirectory() as alone:  # what else lies in the folder (an adapter, say) may name other models
                 for name in FILES:
                     Path(alone, name).symlink_to((folder / name).resolve())
-                return AutoModel.from_pretrained(alone, **LOADING)
+                return transformers.AutoModel.from_pretrained(alone, **LOADING)
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as fault:
             reason = " ".join(str(fault).split())
             raise InputError(f"{folder} cannot be read as a sentence encoder: {reason}") from fault

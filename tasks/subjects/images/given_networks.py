@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from assay.infra.engines.devices import declare_image_operators, seeded_torch
+from assay.infra.engines.devices import seeded_torch, transformers_library
 from assay.infra.errors import InputError, faults_in_words
 from assay.tasks.language.embeddings.encoder import LOADING
 from assay.tasks.subjects.predictions import in_the_order_of
@@ -247,10 +247,7 @@ def network_as_it_came(subject: ResolvedSubject, classes: Sequence[str], seed: i
 
 def network_of_card(about: Mapping[str, Any]) -> HuggingFaceNetwork:
     """The network that a card describes; its weights are still to be loaded."""
-    declare_image_operators()
-    import transformers
-
-    config = dict(about["config"])
+    transformers, config = transformers_library(), dict(about["config"])
     built = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
     network = transformers.AutoModelForImageClassification.from_config(
         built, trust_remote_code=False, attn_implementation=LOADING["attn_implementation"]
@@ -260,16 +257,12 @@ def network_of_card(about: Mapping[str, Any]) -> HuggingFaceNetwork:
 
 def _processor(files: Mapping[str, bytes], who: str) -> Any:
     """The image processor among the files, as transformers reads it; nothing of it is run."""
-    declare_image_operators()
-    from transformers import AutoImageProcessor
-
+    processors = transformers_library().AutoImageProcessor
     with tempfile.TemporaryDirectory() as folder:
         for name in ("config.json", PROCESSOR):
             Path(folder, name).write_bytes(files[name])
         with made_of_files(who, _WHAT, hide=folder):
-            return AutoImageProcessor.from_pretrained(
-                folder, use_fast=False, local_files_only=True, trust_remote_code=False
-            )
+            return processors.from_pretrained(folder, use_fast=False, local_files_only=True, trust_remote_code=False)
 
 
 class AskedNetwork(nn.Module):  # type: ignore[misc]

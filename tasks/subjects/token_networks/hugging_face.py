@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.infra.engines.devices import declare_image_operators, seeded_torch, torch_device_here
+from assay.infra.engines.devices import seeded_torch, torch_device_here, transformers_library
 from assay.infra.errors import InputError, faults_in_words
 from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
@@ -80,11 +80,8 @@ def read_network(files: Mapping[str, bytes], who: str, head: Head, outputs: int 
 
     With `outputs` it is to be trained: it gets a last layer of so many outputs, fresh where its own does not fit.
     """
-    declare_image_operators()
-    import transformers
-
     what, name = _HEADS[head]
-    kind = getattr(transformers, f"AutoModel{name}")
+    kind = getattr(transformers_library(), f"AutoModel{name}")
     fresh = {} if outputs is None else {"num_labels": outputs, "ignore_mismatched_sizes": True}
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
@@ -105,16 +102,14 @@ def complete(files: Mapping[str, bytes], written: str) -> dict[str, bytes]:
     """A model's files with `tokenizer.json` among them, made of older vocabulary files where it is missing."""
     if "tokenizer.json" in files:
         return dict(files)
-    declare_image_operators()
-    from transformers import AutoTokenizer
-
+    tokenizers = transformers_library().AutoTokenizer
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files.items():
             Path(folder, name).write_bytes(_without_files(content) if name in _TOKENIZER_ARGUMENTS else content)
         lacking = f'"{written}" has no tokenizer.json, and none can be made of its files: save it again with a fast '
         # whatever a library raises on somebody's files is about those files
         with faults_in_words(lambda _: f"{lacking}tokenizer (tokenizer.save_pretrained)."):
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            tokenizer = tokenizers.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             tokenizer_json = tokenizer.backend_tokenizer.to_str()
     return dict(files) | {"tokenizer.json": tokenizer_json.encode()}
 
@@ -205,9 +200,7 @@ def new_bert(tokenizer: str, outputs: int, head: Head = "classes") -> Any:
     """The network for a tokenizer, with fresh weights, drawn from Torch's generator as it stands."""
     from tokenizers import Tokenizer
 
-    declare_image_operators()
-    import transformers
-
+    transformers = transformers_library()
     config = transformers.BertConfig(
         vocab_size=Tokenizer.from_str(tokenizer).get_vocab_size(),
         hidden_size=64,
