@@ -64,6 +64,9 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
                 yield Clash((*where, "train_on"), "predictions are already made; nothing is trained")
         if subject.get("train_on") == "weak":
             yield from _taught_weakly(pipeline, subject, where)
+        for kind in kinds_written(subject) if several_labels(pipeline) else ():
+            if kind.name in ("classifier", "model"):
+                yield Clash((*where, kind.name), "gives one class a sample: only of images several labels are measured")
         yield from _unlabelled(subject, source, where)
         tables = any(source.get(name) is not None for name in SOURCES_OF_ROWS)
         if subject.get("network") is not None and tables and source.get("image") is None:
@@ -77,7 +80,11 @@ def clashes(pipeline: Written) -> Iterator[Clash]:
         if evaluation.get("since") is not None and subject.get("train_on") == "weak" and "model" in subject:
             yield Clash((*where, "train_on"), "says weak, and evaluation.since keeps later rows from it: train on gold")
     audited, learned = evaluation.get("split", "test"), evaluation.get("train", "train")
-    if audited == learned:
+    on_tables = ["model" in subject or "predictions" in subject for _, subject in each_subject(pipeline)]
+    if on_tables and all(on_tables) and evaluation and evaluation.get("since") is None:
+        why = "of images and texts. Of columns all samples are audited; where some train, give source.gold_in: [test]"
+        yield Clash(("evaluation", next(iter(evaluation))), f"{why}, or since")
+    elif audited == learned:
         place = ("evaluation", "split" if "split" in evaluation else "train")
         yield Clash(place, "is audited and may train; what is audited must not train: choose another split")
 

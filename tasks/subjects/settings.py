@@ -135,7 +135,8 @@ class Training(Settings):
 
 
 class Evaluation(Settings):
-    """Which samples are audited, and which may train. No sample is ever in both."""
+    """Which samples are audited, and which may train. No sample is ever in both. Of tables all samples are audited, but
+    for `since`; where a model of yours learned from some, the source's `gold_in` says whose labels judge it."""
 
     column: str | None = Field(default=None, min_length=1)
     """The column with the part a sample belongs to; left out, the source's `split`, or `split`."""

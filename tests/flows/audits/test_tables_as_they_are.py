@@ -66,6 +66,8 @@ def test_since_a_date_later_rows_are_audited_and_earlier_ones_train(folder: Path
     ("change", "says"),
     [
         (("of: clean", "of: gold"), "without an order tables are measured as they are; write of: clean"),
+        (("    gates", "    evaluation: {split: test}\n    gates"), "give source.gold_in: [test], or since"),
+        (("label: state", "labels: state"), "gives one class a sample: only of images several labels are measured"),
         (("    gates", "    evaluation: {since: 3}\n    gates"), "`evaluation.since` needs the `column`"),
         (("    gates", "    evaluation: {column: x, since: May}\n    gates"), "`evaluation.since` is May, and its"),
     ],

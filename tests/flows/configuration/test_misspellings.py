@@ -168,7 +168,7 @@ def test_a_column_that_the_table_lacks_is_refused_with_the_line_that_names_it(
     [
         ("subject: {classifier: small-bert, text: txt, train: {epochs: 1}}", ':4: subject.text: "txt"', "text"),
         ("subjects:\n  - {name: a, predictions: gues}", ':5: subjects.0.predictions: "gues"', "guess"),
-        ("evaluation: {column: prt}\nsubject: {predictions: guess}", ':4: evaluation.column: "prt"', "part"),
+        ("evaluation: {column: prt, since: b}\nsubject: {predictions: guess}", ':4: evaluation.column: "prt"', "part"),
         (
             "subject: {predictions: guess}\noverfitting: {orbit: {orbit: qestion, original: part}}",
             ':5: overfitting.orbit.orbit: "qestion"',
