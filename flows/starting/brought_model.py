@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from assay.tasks.subjects.addresses.table import address_of, is_only_asked, refu
 SETTINGS: dict[Kind, KindName] = {"table": "model", "texts": "classifier", "images": "network"}
 """The setting that names a model, by what the data are."""
 _LOOKS_AT = {"model": "columns", "classifier": "texts", "network": "images"}
-_GIVE = {"network": "a folder of images; of a table of their paths write the pipeline by hand (docs/images.md)"}
 _HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForImageClassification": "network"}
 
 
@@ -49,6 +48,8 @@ class Brought:
     features: tuple[str, ...] = ()
     side: int | None = None
     """How many pixels an image has on a side, where it says so."""
+    channels: int | None = None
+    """How many channels an image has, where only one number of them will do."""
     numbers: int = 0
     """How many weights it has, where they can be counted."""
     settings: tuple[tuple[str, object], ...] = ()
@@ -60,17 +61,28 @@ class Brought:
         fits = [kind for kind, setting in SETTINGS.items() if setting in self.looks_at]
         return fits[0] if len(fits) == 1 else None
 
-    def subject(self, roles: Roles, classes: int) -> dict[str, object]:
-        """The subject of a pipeline; refused where it looks at something else than the data are."""
+    def subject(self, roles: Roles, classes: Sequence[str]) -> dict[str, object]:
+        """The subject of a pipeline; refused where it looks at something else than the data are, or answers with other
+        classes."""
         setting = SETTINGS[roles.kind]
         if setting not in self.looks_at:
             wanted = " or ".join(_LOOKS_AT[name] for name in self.looks_at)
-            give = _GIVE.get(self.looks_at[0], "others")
+            pictures = "a folder of images; of a table of their paths write the pipeline by hand (docs/images.md)"
+            give = pictures if self.looks_at[0] == "network" else "others"
             raise InputError(f"{self.written} looks at {wanted}, and the data are {_LOOKS_AT[setting]}: give {give}.")
-        if self.classes and len(self.classes) != classes:
+        if setting != "model" and self.features:
+            raise InputError(f"{self.written} looks at {_LOOKS_AT[setting]}, not at columns: leave --features out.")
+        if self.classes and len(self.classes) != len(classes):
             raise InputError(
                 f"{self.written} tells {len(self.classes)} classes apart ({', '.join(self.classes[:8])}), and the data "
-                f"name {classes}: say which column is the label with --label."
+                f"name {len(classes)}: say which column is the label with --label."
+            )
+        same = {name.casefold() for name in self.classes} == {name.casefold() for name in classes}
+        if self.classes and setting != "model" and not same:
+            raise InputError(
+                f"{self.written} answers with {', '.join(self.classes[:8])}, and the classes of the data are "
+                f"{', '.join(classes[:8])}: which is which? Write those of the data under id2label in its config.json, "
+                "or say which column is the label with --label."
             )
         read: dict[str, object] = {"text": str(roles.text)} if setting == "classifier" else {}
         if setting == "model" and (features := self._features(roles)):
@@ -92,7 +104,13 @@ class Brought:
 
 
 def look_at_model(written: str, revision: str | None, features: tuple[str, ...], weights: str | None) -> Brought:
-    """What a model is, by its address; refused in a sentence where nothing can be audited of it."""
+    """What a model is, by its address, and the columns that it reads as a person says, else as it does; refused in a
+    sentence where nothing can be audited of it."""
+    brought = _look_at(written, revision, weights)
+    return replace(brought, features=features or brought.features)
+
+
+def _look_at(written: str, revision: str | None, weights: str | None) -> Brought:
     if not written.startswith((".", "/")) and Path(written).is_dir():
         written = f"./{written}"
     if ":" not in written and (why := refused(written)):
@@ -107,17 +125,19 @@ def look_at_model(written: str, revision: str | None, features: tuple[str, ...],
     named = (("weights", weights),) if weights else ()
     if address is None:
         what = "a Torch module of yours" if weights else "a function of yours"
-        return Brought(written, tuple(SETTINGS.values()), what, features=features, settings=named)
+        return Brought(written, tuple(SETTINGS.values()), what, settings=named)
     address.require_library(written)
     if address.word == "hugging-face":
         return _of_hugging_face(written, revision)
     if address.word == "onnx":
-        return _of_onnx(written, features)
+        return _of_onnx(written)
+    if address.word == "skops":
+        return _of_skops(written)
     if address.word in ("timm", "torchvision"):
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
-    what = {"endpoint": "a service", "mlflow": "a model of MLflow", "skops": "a fitted classifier"}[address.word]
-    return Brought(written, address.looks_at, what, features=features)
+    what = {"endpoint": "a service", "mlflow": "a model of MLflow"}[address.word]
+    return Brought(written, address.looks_at, what)
 
 
 def _of_hugging_face(written: str, revision: str | None) -> Brought:
@@ -160,7 +180,7 @@ def _side(processor: dict[str, Any]) -> int | None:
     return max((int(side) for side in sides if isinstance(side, int)), default=None)
 
 
-def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
+def _of_onnx(written: str) -> Brought:
     from assay.infra.user_code.references import content_at
     from assay.tasks.subjects.addresses.model_files import open_session
 
@@ -169,10 +189,21 @@ def _of_onnx(written: str, features: tuple[str, ...]) -> Brought:
     shape, numbers = inputs[0].shape, len(content) // 4
     if len(shape) == 4:
         side = shape[2] if isinstance(shape[2], int) else None
-        return Brought(written, ("network",), "an ONNX graph over images", side=side, numbers=numbers)
+        colours = shape[1] if shape[1] in (1, 3) else None
+        return Brought(written, ("network",), "an ONNX graph over images", side=side, channels=colours, numbers=numbers)
     width = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
-    named = features or (tuple(given.name for given in inputs) if len(inputs) > 1 else ())
+    named = tuple(given.name for given in inputs) if len(inputs) > 1 else ()
     return Brought(written, ("model",), "an ONNX graph over columns", columns=width, features=named, numbers=numbers)
+
+
+def _of_skops(written: str) -> Brought:
+    from assay.infra.user_code.references import content_at
+    from assay.tasks.subjects.addresses.model_files import read_skops
+
+    model = read_skops(content_at(written, Path.cwd(), "The skops file"), f'The skops file "{written}"')
+    classes = tuple(f"{name:g}" if isinstance(name, float) else str(name) for name in getattr(model, "classes_", ()))
+    named, width = tuple(map(str, getattr(model, "feature_names_in_", ()))), getattr(model, "n_features_in_", None)
+    return Brought(written, ("model",), "a fitted classifier", classes, columns=width, features=named)
 
 
 _WORK, _SHARE = 2e10, 0.4

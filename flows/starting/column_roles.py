@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from assay.flows.starting.first_look import MOST_VALUES, Column, Look
 from assay.infra.errors import InputError, first_named, suggestion
 from assay.tasks.ingest.file_search import SPLITS
+from assay.tasks.reporting.numerals import plural
 
 Kind = Literal["table", "images", "texts"]
 
@@ -126,8 +127,8 @@ def _require_classes(label: Column | None, look: Look) -> None:
         )
     if not 2 <= label.distinct <= min(_MOST_CLASSES, look.rows // 2):
         raise InputError(
-            f"{label.name} has {label.distinct:,} different values in {look.looked_at:,} rows, and classes are 2 to "
-            f"{_MOST_CLASSES}, each of several rows: name another column with --label, or - for none."
+            f"{label.name} has {plural(label.distinct, 'different value')} in {look.looked_at:,} rows, and classes are "
+            f"2 to {_MOST_CLASSES}, each of several rows: name another column with --label, or - for none."
         )
 
 

@@ -20,6 +20,7 @@ from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
 from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import SPLIT, SPLITS
 from assay.tasks.ingest.settings import Source
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 
@@ -59,7 +60,7 @@ def source_settings(look: Look, roles: Roles, brought: Brought | None = None) ->
     if look.address.origin == "dataset":
         return settings
     if roles.kind == "images":
-        return {**settings, **_pixels(look, None if brought is None else brought.side)}
+        return {**settings, **_pixels(look, brought)}
     for name in ("id", "label", "split", "group"):
         if getattr(roles, name) is not None:
             settings[name] = getattr(roles, name)
@@ -81,17 +82,18 @@ def source_settings(look: Look, roles: Roles, brought: Brought | None = None) ->
     return settings
 
 
-def _pixels(look: Look, side: int | None) -> dict[str, object]:
-    """How images are brought to one shape: to the `side` that a model sees, else where they are not of one shape that a
-    small network takes."""
+def _pixels(look: Look, brought: Brought | None) -> dict[str, object]:
+    """How images are brought to one shape: to what a model sees, else where they are not of one shape that a small
+    network takes."""
+    side, seen = (None, None) if brought is None else (brought.side, brought.channels)
     sides = {side for _, height, width in look.shapes for side in (height, width)}
     same = len({shape[1:] for shape in look.shapes}) == 1
     small = max(sides, default=0) <= _LARGEST and min(sides, default=_SMALLEST) >= _SMALLEST
     fits = same and (sides == {side} if side else small)
     pixels: dict[str, object] = {} if fits else {"size": side or _DRAWN}
     channels = {shape[0] for shape in look.shapes}
-    if len(channels) > 1 or 0 in channels:
-        pixels["channels"] = 3
+    if len(channels) > 1 or 0 in channels or seen not in (None, *channels):
+        pixels["channels"] = seen or 3
     return {"pixels": pixels} if pixels else {}
 
 
@@ -103,6 +105,8 @@ def propose(
     source = source_settings(look, roles, brought)
     seen = read_samples(Source.model_validate_json(json.dumps(source)), Path.cwd())
     source[look.address.origin] = place
+    if brought is not None and roles.kind == "table" and (judging := _judging(seen, roles)):
+        source["gold_in"] = [judging]
     away = give_aways(seen, roles)
     numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
     roles = replace(roles, numbers=tuple(numbers), words=tuple(words), give_away=away)
@@ -137,7 +141,7 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
 
 def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
     """The model that a person brings, and what is done to its samples in the time allowed."""
-    subject = brought.subject(roles, len(seen.classes))
+    subject = brought.subject(roles, seen.classes)
     if brought.what.endswith("trained here"):
         subject |= {"train": _training(seen.rows)}
     # What is wrong with it is said before all else.
@@ -216,17 +220,28 @@ def _of_parts(seen: Seen, roles: Roles) -> Iterator[tuple[str, object]]:
     """Which parts of the data are audited and train, where they are called otherwise than test and train."""
     if roles.split is None:
         return
-    column = roles.split if roles.split in seen.samples.column_names else SPLIT
-    values = sorted(str(value) for value in seen.samples[column].drop_null().unique().to_pylist())
-    meant = {SPLITS.get(value.lower(), value): value for value in values}
-    audited, trains = meant.get("test") or meant.get("valid"), meant.get("train")
+    meant = _parts(seen, roles.split)
+    audited, trains = _judging(seen, roles), meant.get("train")
     if audited is None or trains is None:
         raise InputError(
-            f"The parts of the data are {', '.join(values)}: one that trains (train) and one that is audited "
-            "(test) are needed; name another column with --split, or - for none."
+            f"The parts of the data are {', '.join(sorted(meant.values()))}: one that trains (train) and one that is "
+            "audited (test) are needed; name another column with --split, or - for none."
         )
     yield from (("split", audited),) if audited != "test" else ()
     yield from (("train", trains),) if trains != "train" else ()
+
+
+def _parts(seen: Seen, split: str) -> dict[str, str]:
+    """The values of the column of parts, by what they mean: train, valid or test."""
+    column = split if split in seen.samples.column_names else SPLIT
+    values = sorted(str(value) for value in seen.samples[column].drop_null().unique().to_pylist())
+    return {SPLITS.get(value.lower(), value): value for value in values}
+
+
+def _judging(seen: Seen, roles: Roles) -> str | None:
+    """The part whose samples no model learned from, where the data have one."""
+    meant = {} if roles.split is None else _parts(seen, roles.split)
+    return meant.get("test") or meant.get("valid")
 
 
 def _since(roles: Roles, seen: Seen) -> str | None:
@@ -263,6 +278,8 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     """What was seen, a sentence each."""
     if brought is not None:
         yield seen_of(brought)
+        if roles.split is None and not brought.what.endswith("trained here"):
+            yield "No part is named train or test: what the model learned from, if it is here, is audited like the rest"
     gold = seen.samples["gold"]
     codes = Counter(gold.drop_null().to_pylist())
     shares = ", ".join(f"{name} {codes[code]:,}" for code, name in enumerate(seen.classes))
@@ -282,20 +299,22 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
     if roles.label and len(gold):
         most = max(codes.values(), default=0) / max(sum(codes.values()), 1)
-        missing = f"; {gold.null_count:,} rows have no label and judge nothing" if gold.null_count else ""
+        missing = f"; without a label, judging nothing: {plural(gold.null_count, 'row')}" if gold.null_count else ""
         yield f"One answer for all is right on {most:.1%}{missing}"
     yield f"Id {roles.id}, unique" if roles.id else "No id: rows are named by file and line"
     group = look.column(roles.group or "")
     if group is not None:
         repeats = f" ({group.distinct:,} in {look.looked_at:,} rows)"
-        yield f"Group {roles.group}{repeats}: samples of one are never parted, and intervals count groups"
+        whole = "" if roles.split else "samples of one are never parted, and "
+        yield f"Group {roles.group}{repeats}: {whole}intervals count groups"
     if roles.split:
-        yield f"Parts by {roles.split}"
+        judging = _judging(seen, roles) if brought is not None and roles.kind == "table" else None
+        yield f"Parts by {roles.split}" + (f": only those in {judging} judge the model" if judging else "")
     if data := [column.name for column in look.columns if len(column.name) > _LONG or column.name.isdecimal()]:
         yield f"The first line is taken for names of columns; write them above it where it is a row: {', '.join(data)}"
     if nearly := _of_nearly_numbers(look):
         yield nearly
-    if since := _since(roles, seen):
+    if brought is None and (since := _since(roles, seen)):
         yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
     if brought is None and roles.kind == "table" and roles.numbers and roles.words:
         yield f"The model trained here looks at numbers alone: rules and slices look at {', '.join(roles.words[:6])}"

@@ -219,7 +219,7 @@ def skops_model(settings: Addressed, written: str, content: bytes) -> GivenModel
 def open_skops(given: GivenModel) -> Callable[..., object]:
     """The function that answers for a table."""
     who = f'The skops file "{given.written}"'
-    model = _made(given.content, who)
+    model = read_skops(given.content, who)
     classes, predict = getattr(model, "classes_", None), getattr(model, "predict_proba", None)
     if not callable(predict) or classes is None or np.ndim(classes) != 1:
         raise InputError(
@@ -250,7 +250,7 @@ def open_skops(given: GivenModel) -> Callable[..., object]:
     return answers
 
 
-def _made(content: bytes, who: str) -> Any:
+def read_skops(content: bytes, who: str) -> Any:
     """The object in a skops file; nothing is made of it before every type in it is known to be trusted."""
     import skops.io
 

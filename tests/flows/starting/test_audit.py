@@ -18,7 +18,10 @@ from direct_nights import perform_night
 from model_files import onnx_of_columns, onnx_of_images, skops_of
 from PIL import Image
 from safetensors.torch import save_file
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from small_architectures import IMAGE_CLASSES, IMAGES, TEXT_CLASSES, TEXTS, WORDS, save_of_images, save_of_texts
 
 from assay.flows.cli import answer
@@ -50,13 +53,14 @@ def value(proposal: Proposal, key: str) -> object:
     return next((line.value for line in proposal.lines if line.key == key), None)
 
 
-def audited(proposal: Proposal) -> float | None:
+def audited(proposal: Proposal, group: str = "") -> float | None:
     """The accuracy that a night of what was written measures."""
     write_pipeline(proposal, Path())
     assert perform_night(Path().absolute(), "night").status == "done"
     store = Store(str(Path("store").absolute()))
     found = findings_of(store, store.runs("night")[-1])
-    return next(one.value for one in found if one.metric == "subject.accuracy" and one.of in ("clean", "gold"))
+    right = (one for one in found if one.metric == "subject.accuracy" and one.of in ("clean", "gold"))
+    return next(one.value for one in right if group in ("", one.group))
 
 
 @pytest.fixture
@@ -137,6 +141,53 @@ def test_a_model_of_columns_is_audited_in_every_form(visits: pd.DataFrame, form:
     assert right > 0.6 or form == "onnx"
 
 
+def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_label(visits: pd.DataFrame) -> None:
+    """Of words, too, and of which none is named: what it was fitted on are not the columns of numbers alone."""
+    table = visits.assign(sex=np.where(visits.index % 3, "f", "m"), day="2026-01-01")
+    table.to_csv("visits.csv", index=False)
+    words = ColumnTransformer([("words", OneHotEncoder(), ["sex"])], remainder="passthrough")
+    fitted = make_pipeline(words, LogisticRegression()).fit(table[["sex", "heat", "pain"]], table["state"])
+    skops_of(Path("m.skops"), fitted)
+    found = proposed("m.skops", "visits.csv")
+    assert found.roles.label == "state"
+    assert value(found, "subjects") == [{"name": "model", "model": "m.skops", "features": ["sex", "heat", "pain"]}]
+
+
+def test_a_model_of_columns_is_judged_by_the_part_that_it_did_not_learn_from(visits: pd.DataFrame) -> None:
+    part = np.where(visits.index < 60, "train", "test")
+    known = visits["state"].where(visits.index < 60, "ill").eq("ill")
+    visits.assign(part=part, learned=known * 0.8 + visits.index * 0.001).to_csv("parts.csv", index=False)
+    code = "def says(t):\n    p = t['learned'].to_numpy()\n"
+    Path("m.py").write_text(f"import numpy as np\n{code}    return np.stack([p, 1 - p], 1)\n")
+    found = proposed("m.py:says", "parts.csv", label="state")
+    assert value(found, "source")["gold_in"] == ["test"]  # type: ignore[index]
+    assert "Parts by part: only those in test judge the model" in found.seen
+    assert audited(found, group="D5") == (visits["state"][60:] == "ill").mean()
+
+
+def test_what_is_seen_says_nothing_that_is_not_done(visits: pd.DataFrame) -> None:
+    """Of a model that comes trained dates part nothing, and parts may part a group."""
+    days = pd.date_range("2026-01-01", periods=90).strftime("%Y-%m-%d")
+    table = visits.assign(day=days, patient=[f"p{at % 30}" for at in range(90)])
+    table.to_csv("visits.csv", index=False)
+    table.assign(part=np.where(table.index < 60, "train", "test")).to_csv("parts.csv", index=False)
+    Path("m.py").write_text("def says(t): ...\n")
+    whole, parted = (" ".join(proposed("m.py:says", f"{data}.csv", label="state").seen) for data in ("visits", "parts"))
+    assert "Dates" not in whole
+    assert "No part is named train or test" in whole
+    assert "No part is named" not in parted
+    assert ("never parted" in whole, "never parted" in parted) == (True, False)
+
+
+def test_pictures_get_the_channels_that_a_graph_takes(films: Path) -> None:
+    onnx_of_images(Path("i.onnx"), bands=2)
+    for name in ("dark", "light"):
+        Path("scans", name).mkdir(parents=True)
+        for at in range(5):
+            Image.new("RGB", (16, 16), (at * 9,) * 3).save(Path("scans", name, f"{at}.png"))
+    assert value(proposed("i.onnx", "scans"), "source")["pixels"] == {"channels": 1}  # type: ignore[index]
+
+
 def test_of_a_model_of_the_hub_the_commit_of_now_is_written_down(films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_of_texts("bert", films / "cache")
     commit = "c0ffee" * 6 + "cafe"
@@ -170,6 +221,9 @@ def test_what_is_written_is_a_file_of_its_own_where_one_is_there(films: Path) ->
         ("m.onnx", "m.onnx reads 2 columns, and 0 of the data hold numbers (): give data with all of them"),
         ("i.onnx", "i.onnx looks at images, and the data are texts: give a folder of images"),
         ("./three", "./three tells 3 classes apart (a, b, c), and the data name 2"),
+        ("./others", "./others answers with a, b, and the classes of the data are"),
+        ("./masked --features seen", "./masked is a BertForMaskedLM"),
+        ("./bert --features seen", "./bert looks at texts, not at columns: leave --features out"),
     ],
 )
 def test_what_cannot_be_audited_is_one_sentence(
@@ -183,12 +237,14 @@ def test_what_cannot_be_audited_is_one_sentence(
         "tagger": ("BertForTokenClassification", {}),
         "number": ("BertForSequenceClassification", {"id2label": {"0": "LABEL_0"}}),
         "three": ("BertForSequenceClassification", {"id2label": {"0": "a", "1": "b", "2": "c"}}),
+        "others": ("BertForSequenceClassification", {"id2label": {"0": "a", "1": "b"}}),
+        "bert": ("BertForSequenceClassification", {}),
     }
     for name, (made, more) in configs.items():
         save_of_texts("bert", Path(name))
         config = json.loads(Path(name, "config.json").read_text()) | {"architectures": [made], **more}
         Path(name, "config.json").write_text(json.dumps(config))
-    asked = ["audit", model, "--data", "films.csv", "--label", "mood", "--text", "said", "--yes"]
+    asked = ["audit", *model.split(), "--data", "films.csv", "--label", "mood", "--text", "said", "--yes"]
     assert answer(asked) == 2
     complaint = capsys.readouterr().err.strip()
     assert says in complaint

@@ -222,7 +222,7 @@ def test_what_cannot_be_known_is_asked(
         ),
         (["--data", "ragged.csv"], "do not fit, the first in ragged.csv row"),
         (["--data", "one.csv"], "(none has 2 to 20 values that repeat) cannot be known"),
-        (["--data", "one.csv", "--label", "x"], "x has 1 different values in 60 rows, and classes are 2 to 127"),
+        (["--data", "one.csv", "--label", "x"], "x has 1 different value in 60 rows, and classes are 2 to 127"),
         (["--data", "blank.csv", "--label", "x"], "blank.csv has no rows below its header."),
         (["--data", "list.json"], "list.json is a list: write one object a line (pandas:"),
     ],

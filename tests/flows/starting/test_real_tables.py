@@ -75,11 +75,12 @@ def test_people_who_come_again_are_a_group_and_days_part_what_trains(tmp_path: P
     assert any(gate.value["finding"] == "subject.balanced_accuracy" for gate in found.gates)  # type: ignore[index]
 
 
-def test_labels_that_are_missing_are_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("every", "says"), [(10, "60 rows"), (600, "1 row")])
+def test_labels_that_are_missing_are_counted(tmp_path: Path, every: int, says: str) -> None:
     table = people()
-    table.loc[::10, "state"] = np.nan
+    table.loc[::every, "state"] = np.nan
     found = proposed(tmp_path, table, label="state")
-    assert any("60 rows have no label" in remark for remark in found.seen)
+    assert any(remark.endswith(f"; without a label, judging nothing: {says}") for remark in found.seen)
 
 
 def test_no_rule_is_proposed_that_one_answer_beats(tmp_path: Path) -> None:
