@@ -160,6 +160,8 @@ def change_as_text(change: RunChange, everything: bool = False) -> str:
     lines = [" → ".join(runs)]
     if change.before.is_sample:
         lines.append(f"both are of a sample of {share_in_words(change.before.share)}, and stand for no whole run")
+    if change.before.pipeline != change.after.pipeline:
+        lines.append("they are of two pipelines: what differs may be the data, and no model")
     lines += [change.state.text, *(change_in_words(moved, KINDS).text for moved in change.on_scorecard)]
     lines += [f"gate     {name}: {was} → {now}" for name, was, now in change.gates if was != now]
     lines += [f"{kind:<8} {line}" for kind, line in change.besides]

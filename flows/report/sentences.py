@@ -125,7 +125,8 @@ def _off(findings: FindingIndex, _: str) -> Lines:
     """Subjects whose numbers are no better than one constant number, or whose intervals promise too much."""
     for r2 in findings.select("regression.r2", of=CLEAN):
         if is_beaten(findings, r2):
-            yield f"{r2.subject} is not shown to predict better than one constant number: R² {_score(r2)}.", "bad"
+            why = r2.verdict.removeprefix("not measured: ") if r2.value is None else f"R² {_score(r2)}"
+            yield f"{r2.subject} is not shown to predict better than one constant number: {why}.", "bad"
     for held in findings.select("regression.coverage", of=CLEAN):
         if held.verdict.startswith("less"):
             yield f"The intervals of {held.subject} hold {_share(held)} of the true numbers, {held.verdict}.", "bad"

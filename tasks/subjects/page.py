@@ -151,7 +151,9 @@ def _clean_sentence(findings: FindingIndex, subject: str) -> str:
     beside = f", of {classes}" if classes else ""
     error = findings.get("subject.ece", subject, CLEAN)
     off = "" if error is None else f"; its confidence is {share_text(error)} off on average (calibration error)"
-    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples{beside}{off}."
+    none = findings.get("subject.unanswered", subject, CLEAN)
+    silent = "" if none is None else f"; on {share_text(none)} it gives no answer, which counts as wrong"
+    return f"{subject} is right on {share_text(share)} of {integer(share.n)} samples{beside}{off}{silent}."
 
 
 _MEANT = {"weak": "agreement with the weak label", "gold": "accuracy by gold"}

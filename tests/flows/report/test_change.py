@@ -40,6 +40,12 @@ def test_what_got_worse_stands_first_and_is_paired(change: RunChange) -> None:
     assert marked[0].startswith("≠ subject.recall (subject, gold, D5, well): ")
 
 
+def test_runs_of_two_pipelines_are_said_to_be(change: RunChange) -> None:
+    other = RunChange(change.store, replace(change.before, pipeline="another"), change.after)
+    assert change_as_text(other).splitlines()[1].startswith("they are of two pipelines")
+    assert "of two pipelines" not in change_as_text(change)
+
+
 def test_the_page_shows_the_samples_whose_answer_turned(change: RunChange) -> None:
     part = flipped(change)
     assert part is not None

@@ -283,6 +283,12 @@ def test_a_score_is_not_rounded_out_of_its_interval() -> None:
     assert "R² 0.996" in head_markup(Head(state_of([], [], None, 0), scorecard=card))
 
 
+def test_a_score_that_nothing_could_be_measured_of_says_why() -> None:
+    r2 = Finding("regression.r2", "clean", "", "ours", n=300, verdict="not measured: all true numbers are equal")
+    (said,) = sentences(KINDS, FindingIndex([r2]))
+    assert said.text == "ours is not shown to predict better than one constant number: all true numbers are equal."
+
+
 def test_the_strongest_attack_on_terms_is_that_on_all_of_them_not_on_one_kind() -> None:
     def score(of: str, group: str, value: float, n: int) -> Finding:
         return Finding("ner.f1", of, group, "mine", value, value - 0.1, value + 0.1, n)

@@ -61,6 +61,12 @@ def test_the_sentence_has_the_number_its_interval_and_n() -> None:
     assert (part.verdict, part.judged, part.anchor) == ("neutral", "", "clean")
 
 
+def test_answers_in_words_that_are_none_are_counted_in_the_sentence() -> None:
+    none = Finding("subject.unanswered", "clean", "", "chat", 0.13, 0.08, 0.21, 10)
+    said = page([*findings("chat", [0, 0, 0, 0, 0, 0, 1, 1, 0, 0]), none], {}).sentence
+    assert "; on 13.0\u202f% [8.0, 21.0] it gives no answer, which counts as wrong." in said
+
+
 def test_a_subject_that_says_one_thing_only_makes_the_part_bad() -> None:
     part = page([*GOOD, *CONSTANT], {})
     assert part.sentence.endswith("flat is degenerate: every sample is called benign.")
