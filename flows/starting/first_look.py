@@ -172,7 +172,7 @@ class Column:
     words: float = 0.0
     """How many words a cell has, on average."""
     half: float = 0.0
-    """Of numbers, the median."""
+    """Of numbers, the median, or where none is larger the largest that is smaller."""
     fixes: int = 0
     """How many columns of few values are the same in all rows of one of its values: those of one person, say."""
 
@@ -276,7 +276,8 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     blocks = np.diff(np.flatnonzero(np.diff(numbers, prepend=np.nan, append=np.nan))) if whole else np.empty(0)
     alike = len(blocks) == distinct > MOST_VALUES and blocks == max(2, np.median(blocks))
     in_blocks = bool(np.mean(alike) > _EQUAL)
-    half = float(np.median(numbers)) if len(numbers) else 0.0
+    below = numbers[numbers < numbers.max()] if len(numbers) else numbers
+    half = float(min(np.median(numbers), below.max())) if len(below) else 0.0
     holds = _holds(kind, known, name, words, distinct)
     return Column(name, holds, whole, rows, distinct, rows - len(known), few, counting, in_blocks, words, half)
 

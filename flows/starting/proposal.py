@@ -278,6 +278,10 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     """What was seen, a sentence each."""
     if brought is not None:
         yield seen_of(brought)
+        empty = [column.name for column in look.columns if column.missing and column.name in brought.features]
+        if look.address.origin == "csv" and (words := sorted({*empty} & {*roles.words})):
+            learned = "if it learned that they are missing, as pandas reads them, give Parquet"
+            yield f"Empty cells of {', '.join(words)} are empty texts to it; {learned}"
         if roles.split is None and not brought.what.endswith("trained here"):
             yield "No part is named train or test: what the model learned from, if it is here, is audited like the rest"
     gold = seen.samples["gold"]

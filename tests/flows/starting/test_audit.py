@@ -144,6 +144,7 @@ def test_a_model_of_columns_is_audited_in_every_form(visits: pd.DataFrame, form:
 def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_label(visits: pd.DataFrame) -> None:
     """Of words, too, and of which none is named: what it was fitted on are not the columns of numbers alone."""
     table = visits.assign(sex=np.where(visits.index % 3, "f", "m"), day="2026-01-01")
+    table.loc[::9, "sex"] = ""
     table.to_csv("visits.csv", index=False)
     words = ColumnTransformer([("words", OneHotEncoder(), ["sex"])], remainder="passthrough")
     fitted = make_pipeline(words, LogisticRegression()).fit(table[["sex", "heat", "pain"]], table["state"])
@@ -151,6 +152,7 @@ def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_labe
     found = proposed("m.skops", "visits.csv")
     assert found.roles.label == "state"
     assert value(found, "subjects") == [{"name": "model", "model": "m.skops", "features": ["sex", "heat", "pain"]}]
+    assert found.seen[1].startswith("Empty cells of sex are empty texts to it")
 
 
 def test_a_model_of_columns_is_judged_by_the_part_that_it_did_not_learn_from(visits: pd.DataFrame) -> None:

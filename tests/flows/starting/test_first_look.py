@@ -13,7 +13,7 @@ from made_data import comments, patients, scans
 from PIL import Image
 
 from assay.flows.starting.column_roles import Answers, Question, Roles, settle
-from assay.flows.starting.first_look import Address, address_of, first_look, read_samples
+from assay.flows.starting.first_look import Address, address_of, column_of, first_look, read_samples
 from assay.flows.starting.proposal import source_settings
 from assay.infra.errors import InputError
 from assay.tasks.ingest.settings import Source
@@ -49,6 +49,11 @@ def test_columns_are_taken_for_what_they_are(tmp_path: Path) -> None:
     comments(tmp_path)
     texts = roles_of(tmp_path, "comments.jsonl")
     assert (texts.kind, texts.text, texts.label, texts.id) == ("texts", "text", "verdict", "comment")
+
+
+def test_numbers_can_be_parted_where_most_are_the_largest() -> None:
+    halves = [column_of(pa.chunked_array([values]), "x").half for values in ([0.5, 1.5, 1.5], [1, 2, 3], [4, 4], [0.0])]
+    assert halves == [0.5, 2, 0, 0]
 
 
 def test_half_floats_and_dates_of_parquet_are_numbers_and_dates(tmp_path: Path) -> None:
