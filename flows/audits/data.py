@@ -125,12 +125,14 @@ def background(ground: kind.Ground, data: Data, findings: FindingIndex) -> Itera
 
     contracts = [contract for made in ground.results.values() for contract in getattr(made, "contracts", ())]
     gold = next((finding.n for finding in findings.select("ordering.accuracy") if finding.n is not None), None)
+    score = ground.pipeline.source.score
+    truth, called = ("gold", "class") if score is None else (score, "number")
     if gold is None:  # nobody counted them: said where some are labelled and others are not
-        known = data.samples.rows - missing_in(data.samples, "gold")
+        known = data.samples.rows - missing_in(data.samples, truth)
         gold = known if 0 < known < data.samples.rows else None
     checked = pa.concat_tables([collect(contract, None) for contract in (data.contract, *contracts)])
     rejects = collect(data.rejects, Rejects.schema.names)
-    yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples))
+    yield ingest_page(data.samples.rows, rejects, checked, gold, group_sizes(data.samples), called)
     if data.answers is not None:
         from assay.tasks.ingest.page import answers_page as of_answers
 

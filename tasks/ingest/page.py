@@ -22,12 +22,17 @@ _REASONS, _EXAMPLES = 25, 3
 
 
 def ingest_page(
-    samples: int, rejects: pa.Table, contracts: pa.Table, gold: int | None = None, groups: Integers | None = None
+    samples: int,
+    rejects: pa.Table,
+    contracts: pa.Table,
+    gold: int | None = None,
+    groups: Integers | None = None,
+    truth: str = "class",
 ) -> Part:
     """The part of the report about ingest, from the number of samples, the `Rejects` and the `ContractResults`.
 
-    `gold` is the number of samples whose true class is known, where somebody counted it; `groups` how many samples
-    each group of `source.group` has.
+    `gold` is the number of samples whose true class (number, …: `truth`) is known, where somebody counted it; `groups`
+    how many samples each group of `source.group` has.
     """
     broken = [row for row in contracts.to_pylist() if not row["success"]]
     blocks: list[Block] = []
@@ -35,7 +40,7 @@ def ingest_page(
         blocks.append(_reasons(rejects))
     if broken:
         blocks.append(_contract(broken))
-    known = "" if gold is None else f", {integer(gold)} of them with a known true class"
+    known = "" if gold is None else f", {integer(gold)} of them with a known true {truth}"
     together = "" if groups is None else f" in {groups_text(groups)}"
     rejected = f"Of {plural(samples, 'row')} none was rejected."
     if out := rejects.num_rows:

@@ -50,6 +50,15 @@ def test_samples_without_a_label_are_counted_on_the_page(folder: Path) -> None:
     assert "120 samples entered, 114 of them with a known true class." in page
 
 
+def test_samples_without_a_number_are_counted_on_the_page(folder: Path) -> None:
+    rows = [f"r{at},{at},{'' if at % 10 == 0 else at + at % 7}" for at in range(60)]
+    (folder / "rows.csv").write_text("\n".join(["name,said,price", *rows]) + "\n")
+    subject = "    source: {csv: rows.csv, id: name, score: price}\n    subject: {predictions: said, predicts: price}\n"
+    night(folder, f"pipelines:\n  night:\n{subject}")
+    (page,) = [one.read_text() for one in folder.rglob("reports/*/index.html")]
+    assert "60 samples entered, 54 of them with a known true number." in page
+
+
 def test_without_rules_a_table_is_measured_on_all_samples(folder: Path) -> None:
     assert night(folder, NIGHT)["subject.accuracy"][1] == 120
 
