@@ -108,8 +108,13 @@ def ingest_samples(ground: kind.Ground) -> Data:
         settled = settle_gold(data.samples, data.classes, find_answers(gold, beside))
         data = replace(data, samples=settled.samples, answers=settled.answers, findings=(settled.findings,))
     for subject in ground.pipeline.subjects:
-        if subject.model is not None and address_of(subject.model) is None:
-            look_before(data.samples, data.classes, resolve_subject(subject, ground.folder))
+        if subject.model is None or address_of(subject.model) is not None:
+            continue
+        try:
+            resolved = resolve_subject(subject, ground.folder)
+        except InputError:  # said in its turn: one that is wrong stops no other
+            continue
+        look_before(data.samples, data.classes, resolved)
     share = current_run().record.share
     return data if share == 1 else replace(data, samples=draw_share(data.samples, share))
 

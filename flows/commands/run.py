@@ -92,11 +92,14 @@ def run(
 @set_option
 @seed_option
 @sample_option
-def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float) -> None:
+@click.pass_context
+def plan(
+    ctx: click.Context, name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float
+) -> None:
     """Show what a run of NAME would do and cost, without doing it.
 
     Which stages are cached, which will run, where, and for how long: from earlier runs over the same store, scaled by
-    rows, epochs, steps and ε.
+    rows, epochs, steps and ε. The exit code is 2 where a subject would be refused.
     """
     from assay.flows.configuration.loading import load_project
 
@@ -111,11 +114,14 @@ def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], 
     from assay.flows.starting.first_look import read_samples
 
     pipeline = project.pipeline(name)
-    check_inputs(project, pipeline)
+    refused = check_inputs(project, pipeline)
     expected, of_budget = forecast_before_run(project, pipeline, seed, share=share)
     read = partial(read_samples, pipeline.source, project.folder)
     asked = expected_questions(pipeline, project.folder, lambda: attrgetter("samples", "rows")(read()), share)
     echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget, *asked]))
+    if refused:
+        echo("\n".join(["A run would refuse this, and go on without it:", *refused]), err=True)
+        ctx.exit(2)
 
 
 TABLES = (

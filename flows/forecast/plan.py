@@ -55,9 +55,11 @@ if TYPE_CHECKING:
     ReadSamples = Callable[[], tuple[pa.Table, int]]
 
 
-def check_inputs(project: Project, pipeline: Pipeline, ask: bool = False) -> None:
+def check_inputs(project: Project, pipeline: Pipeline, ask: bool = False) -> list[str]:
     """Find what the pipeline names, and the GPU, before anything starts: a typo is answered at once, with its line.
-    Before a run models that answer in words are asked as well (`ask`)."""
+    Before a run models that answer in words are asked as well (`ask`).
+
+    Returned is what is wrong with single subjects: the run refuses them, and goes on with the others."""
     require_gpu_here(project.compute)
     missing = list(pipeline.missing_things(project.folder)) or list(silent(pipeline, project.folder) if ask else ())
     lost = [absent for absent in missing if is_subject(absent)]
@@ -65,9 +67,11 @@ def check_inputs(project: Project, pipeline: Pipeline, ask: bool = False) -> Non
         missing = [absent for absent in missing if absent not in lost]
     if any(gate.against is not None for gate in pipeline.gates):
         require_baselines(project, pipeline.name, Store(project.store))
+    sentences = [absent.in_words(project.lines, pipeline.name) for absent in missing or lost]
     if missing:
-        sentences = "\n".join(absent.in_words(project.lines, pipeline.name) for absent in missing)
-        raise InputError(sentences) if any(absent.error.exit_code == 2 for absent in missing) else RunError(sentences)
+        refused = any(absent.error.exit_code == 2 for absent in missing)
+        raise (InputError if refused else RunError)("\n".join(sentences))
+    return sentences
 
 
 def walk_plan(

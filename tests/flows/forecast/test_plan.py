@@ -117,6 +117,21 @@ def test_the_command_prints_it_as_a_table(
     ]
 
 
+def test_the_plan_names_the_subject_that_the_run_would_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pair = "[{name: mine, model: nowhere.py:f}, {name: plain, model: logistic}]"
+    Path("pipelines.yaml").write_text(
+        f"pipelines:\n  night:\n    source: {{dataset: sample/breast-cancer}}\n    subjects: {pair}\n"
+    )
+    assert answer(["plan", "night"]) == 2
+    said = capsys.readouterr()
+    assert "subject plain" in said.out
+    assert "pipelines.yaml:4: subjects.0.model" in said.err
+    assert "nowhere.py" in said.err
+
+
 def test_wrong_input_is_told_by_the_plan_already(team: Path) -> None:
     (team / "patients.csv").unlink()
     with pytest.raises(InputError, match=r"There is no file patients\.csv"):
