@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from assay.flows.yaml_document import Document, Mistake, Where, has_step, nearest, shown, suggestion, value_at
 from assay.infra.errors import MOST_LISTED
+from assay.tasks.reporting.numerals import plural
 
 GIVEN: dict[str, JsonValue] = {"given": "by its key"}
 """Marks a field that nobody writes: it is filled in from where the mapping stands."""
@@ -37,6 +38,8 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
     'one of cliques, degree'
     >>> expected_of(list[int] | None)
     'a list, each item a whole number'
+    >>> expected_of(str, [bounds.MaxLen(80)])
+    'text of at most 80 letters'
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
@@ -50,10 +53,12 @@ def expected_of(annotation: object, metadata: Sequence[object] = ()) -> str:
         return f"the word {arguments[0]}" if len(arguments) == 1 else f"one of {', '.join(map(str, arguments))}"
     if annotation in (int, float):
         return _number(annotation, _flat(metadata))
+    if annotation is str and (most := _most(_flat(metadata))) is not None:
+        return f"text of at most {plural(most, 'letter')}"
     if origin in (list, tuple, set, frozenset, Sequence):
         alone = f"{expected_of(arguments[0])}, or " if any(isinstance(m, BeforeValidator) for m in metadata) else ""
         return alone + _list(arguments[0], _flat(metadata))
-    if origin is dict:
+    if origin in (dict, Mapping):
         return f"a mapping of names, each to {expected_of(arguments[1])}"
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"a mapping with some of {', '.join(writable(annotation))}"
@@ -110,7 +115,7 @@ def _inside(annotation: object, step: str | int, kinds: Collection[str] = ()) ->
         return [field for part in _of_kinds(arguments, kinds) for field in _inside(part, step, kinds)]
     if origin in (list, tuple, set, frozenset, Sequence) and isinstance(step, int):
         return [FieldInfo.from_annotation(arguments[0])]
-    if origin is dict:
+    if origin in (dict, Mapping):
         return [FieldInfo.from_annotation(arguments[1])]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and step in written(annotation):
         return [written(annotation)[str(step)]]
@@ -168,9 +173,14 @@ def _number(kind: object, metadata: list[object]) -> str:
     return f"{noun} {of}{both}".strip()
 
 
+def _most(metadata: list[object]) -> int | None:
+    """The length that a text or a list may have, where it has a bound."""
+    return next((bound.max_length for bound in metadata if isinstance(bound, bounds.MaxLen)), None)
+
+
 def _list(item: object, metadata: list[object]) -> str:
     least = next((bound.min_length for bound in metadata if isinstance(bound, bounds.MinLen)), 0)
-    most = next((bound.max_length for bound in metadata if isinstance(bound, bounds.MaxLen)), None)
+    most = _most(metadata)
     size = f" of at least {least}" if least else ""
     size += f"{' and' if least else ' of'} at most {most}" if most is not None else ""
     return f"a list{size}, each item {expected_of(item)}"
@@ -222,20 +232,25 @@ def _converted(value: object, errors: Sequence[ErrorDetails], tags: Collection[s
             replacement = tuple(given)
         where = _place(value, error["loc"], tags)
         if replacement is not None and where and value_at(value, where) is given:
-            value = _replaced(value, where, replacement)
+            value = replaced(value, where, replacement)
             amended = True
     return value, amended
 
 
-def _replaced(value: object, where: Where, replacement: object) -> object:
+def replaced(value: object, where: Where, replacement: object) -> object:
+    """Some plain values with another one at a place.
+
+    >>> replaced({"eps": [0, "x"]}, ("eps", 1), None)
+    {'eps': [0, None]}
+    """
     if not where:
         return replacement
     step, rest = where[0], where[1:]
     if isinstance(value, dict):
-        return {**value, step: _replaced(value[step], rest, replacement)}
+        return {**value, step: replaced(value[step], rest, replacement)}
     if isinstance(value, list | tuple) and isinstance(step, int):
         items = list(value)
-        items[step] = _replaced(items[step], rest, replacement)
+        items[step] = replaced(items[step], rest, replacement)
         return type(value)(items)
     return value
 

@@ -59,9 +59,9 @@ def _eps_looked_at(settings: dict[str, Value], attacks: dict[str, dict[str, Valu
         if settings.get("eps") is None or not isinstance(name, str) or "attack" not in attacks.get(name, {}):
             continue
         written = attacks[name].get("eps", 4 / 255)
-        grid = kind.as_list(written) or [written]
-        if _number(settings["eps"]) not in map(_number, grid):
-            tried = ", ".join(map(str, grid))
+        grid = [eps for eps in kind.as_list(written) or [written] if eps is not None]
+        if grid and _number(settings["eps"]) not in map(_number, grid):
+            tried = ", ".join(dict.fromkeys(map(str, grid)))
             yield kind.Clash(("diagnostics", "eps"), f"{name} does not try it; choose one of {tried}, or leave eps out")
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from toolz import groupby
 
@@ -15,7 +15,7 @@ from assay.flows.configuration.menu import Menu, with_named
 from assay.flows.configuration.short_forms import name_plugins, with_truth, write_out_all
 from assay.flows.kind import AuditKind, Clash, Measured, WrittenPipeline, as_dict, as_list, each_subject, name_of
 from assay.flows.pipeline import Pipeline, ProjectFile, file_model
-from assay.flows.validation import validate
+from assay.flows.validation import replaced, validate
 from assay.flows.yaml_document import (
     FLAG,
     ConfigurationError,
@@ -32,6 +32,7 @@ from assay.flows.yaml_document import (
     shown,
     suggestion,
     text_of,
+    value_at,
 )
 from assay.infra.errors import InputError
 from assay.infra.settings import Compute
@@ -302,9 +303,14 @@ def _checked_names(document: Document) -> list[tuple[Where, Mistake]]:
 
 
 def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[Where, Mistake]]:
+    """What cannot be together, of what can be read: a value that is wrong by itself counts as left out."""
     mistakes: list[tuple[Where, Mistake]] = []
-    for name, written in document.pipelines.items():
-        pipeline = WrittenPipeline(as_dict(written))
+    readable: object = document.value
+    for where in wrong:
+        if len(where) > 3 and document.at(where) is not None:
+            readable = replaced(readable, where, None)
+    for name in document.pipelines:
+        pipeline = WrittenPipeline(as_dict(cast(Value, value_at(readable, ("pipelines", name)))))
         pipeline.tables = menu.tables
         for clash in clashes(pipeline, menu.kinds):
             where: Where = ("pipelines", name, *clash.where)

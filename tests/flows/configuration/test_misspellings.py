@@ -56,6 +56,26 @@ def test_an_override_below_the_word_of_a_choice_is_blamed_on_set(tmp_path: Path,
     assert refusal(tmp_path, IMAGES.replace("[pgd]", attacks), override).startswith(f"--set: {said}")
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "said"),
+    [
+        (IMAGES.replace("[pgd]", "[pgd: {eps: [0, .nan]}]"), "attacks.0.eps.1: NaN — expected a number of at least 0"),
+        (TEXTS + "defenses: [attacked-copies: {attack: [noise]}]", 'defenses.0.attack: ["noise"] — expected text'),
+        (IMAGES.replace("train:", f"name: {'n' * 90}, train:"), "— expected text of at most 80 letters"),
+        (TEXTS + "weak_labels: {class_balance: {good: 3}}", "class_balance.good: 3 — expected a number above 0"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_in_words_wherever_it_stands(
+    tmp_path: Path, pipeline: str, said: str
+) -> None:
+    assert said in refusal(tmp_path, pipeline)
+
+
+def test_what_is_wrong_by_itself_is_not_offered_elsewhere(tmp_path: Path) -> None:
+    wrong = IMAGES.replace("[pgd]", "[pgd: {eps: ../x}]") + "diagnostics: {eps: 4/255}"
+    assert "diagnostics" not in refusal(tmp_path, wrong)
+
+
 def test_an_override_reaches_a_setting_as_the_file_writes_it(tmp_path: Path) -> None:
     for written in ("attacks.0.pgd.steps=3", "attacks.0.steps=3"):
         made = project(tmp_path, IMAGES, (written,))
