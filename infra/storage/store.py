@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import time
 import uuid
@@ -240,13 +241,14 @@ class Store:
 
     def run(self, run_id: str) -> RunRecord:
         """The record of a run by its id, or by the last part of it."""
-        stored = self.record(run_id)
+        stored = self.record(run_id) if re.fullmatch(r"[\w.-]+", run_id) else None  # else it names no file
         if stored is not None:
             return stored
-        matches = [record for record in self.runs() if record.id.endswith(run_id)]
+        runs = self.runs()
+        matches = [record for record in runs if record.id.endswith(run_id)]
         if len(matches) == 1:
             return matches[0]
-        latest = f" The latest is {self.runs()[-1].id}." if self.runs() else " No run is recorded there."
+        latest = f" The latest is {runs[-1].id}." if runs else " No run is recorded there."
         raise InputError(f'There is no run "{run_id}" in {self.url}.{latest} (assay runs shows all)')
 
     def record(self, run_id: str) -> RunRecord | None:

@@ -18,6 +18,7 @@ from assay.infra.errors import AssayError, InputError
 from assay.infra.stages.partitions import collect, map_pieces, read_files
 from assay.infra.stages.stage import stage, write_files
 from assay.infra.storage.artifacts import Artifact
+from assay.infra.storage.store import Store
 
 
 @stage(version=1)
@@ -86,3 +87,9 @@ def test_no_ingredient_of_a_record_is_laid_out_elsewhere(tmp_path: Path) -> None
     assert [each for each in sorted(tmp_path.rglob("*")) if tmp_path / "laid" not in (each, *each.parents)] == before
     team = lay_out(tmp_path / "mine", tmp_path / "nothing", {"models/net.py": b"x", "./rules.py": b"y"})
     assert (team / "models" / "net.py").read_bytes() + (team / "rules.py").read_bytes() == b"xy"
+
+
+@pytest.mark.parametrize("asked", ["/reports/night/index.html", "../night", "s3://bucket/night", "two\nlines"])
+def test_words_that_name_no_file_name_no_run(tmp_path: Path, asked: str) -> None:
+    with pytest.raises(InputError, match="There is no run "):
+        Store(str(tmp_path)).open().run(asked)
