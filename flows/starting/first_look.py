@@ -29,7 +29,7 @@ from assay.tasks.ingest.label_studio import find_answers, require_classes, settl
 from assay.tasks.ingest.layout import Piece, index_file, index_table, most_rows, plan_pieces, read_span
 from assay.tasks.ingest.reader_choice import FileIndex, Layout, Reading
 from assay.tasks.ingest.readers import READERS
-from assay.tasks.ingest.rows import NEARLY_NUMBERS, cast_text
+from assay.tasks.ingest.rows import NEARLY_NUMBERS, cast_text, rejects_table
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import opened
 from assay.tasks.ingest.sources import ResolvedSource, resolve
@@ -132,10 +132,12 @@ def _by_ending(data: str) -> Origin | None:
 def _delimiter(files: list[Path]) -> str:
     """What stands between the cells of a header: of the usual characters, the one there are most of; a comma where the
     file is packed or cannot be looked at."""
+    if not files or not files[0].is_file():  # a pipe, say, at which one would wait for whoever writes
+        return ","
     try:
         with files[0].open(encoding="utf-8-sig") as file:
             header = file.readline(1 << 20)
-    except (OSError, UnicodeDecodeError, IndexError):
+    except (OSError, UnicodeDecodeError):
         return ","
     return max(_BETWEEN_CELLS, key=header.count)
 
@@ -229,9 +231,10 @@ def _at_table(address: Address, source: Source, base: Path) -> Look:
     rows = require_rows(files, resolved)
     reading = Reading(layout, {file.name: file.url for file in resolved.files})
     reading, pieces = _drawn(reading, files, rows, MOST_ROWS)
-    spans = (span for piece in pieces for span in piece.spans)
-    parts = [_typed(read_span(span, reading, names).table, plain) for span in spans]
-    table = pa.concat_tables([plain.empty_table(), *parts])
+    parts = [read_span(span, reading, names) for piece in pieces for span in piece.spans]
+    table = pa.concat_tables([plain.empty_table(), *(_typed(part.table, plain) for part in parts)])
+    rejects = rejects_table([reject for part in parts for reject in part.rejects])
+    Seen(table, rejects, (), rows).require_fit(source, resolved.label)
     others = tuple(field.name for field in types if field.name not in names)
     columns = with_fixed([column_of(table[name], name) for name in names], table)
     nearly = tuple(field.name for field in types if NEARLY_NUMBERS in (field.metadata or {}))
@@ -410,6 +413,16 @@ class Seen:
         first = self.rejects.slice(0, 1).to_pylist()[0]
         return f"{first['file']} row {first['row']} ({first['reason']})"
 
+    def require_fit(self, source: Source, named: str) -> Seen:
+        """These rows, or the sentence where a run would turn away too many."""
+        fit, out = self.samples.num_rows, self.rejects.num_rows
+        if fit and out <= source.max_rejects * (fit + out):
+            return self
+        raise InputError(
+            f"{out} of {fit + out} rows of {named} do not fit, the first in {self.first_reject}: "
+            "correct the rows, or say what they are."
+        )
+
 
 def read_samples(source: Source, base: Path) -> Seen:
     """The samples of a source, paths counted from `base`; refused where a run would refuse them."""
@@ -426,13 +439,7 @@ def read_samples(source: Source, base: Path) -> Seen:
         require_classes(judged, classes, answers.label)
         samples = settled_samples(samples, judged, classes)[0]
     seen = Seen(samples, pa.concat_tables([out for _, out in parts]), classes, rows)
-    total = samples.num_rows + seen.rejects.num_rows
-    if samples.num_rows and seen.rejects.num_rows <= source.max_rejects * total:
-        return seen
-    raise InputError(
-        f"{seen.rejects.num_rows} of {total} rows of {resolved.label} do not fit, the first in {seen.first_reject}: "
-        "correct the rows, or say what they are."
-    )
+    return seen.require_fit(source, resolved.label)
 
 
 def _drawn(reading: Reading, files: list[FileIndex], rows: int, most: int) -> tuple[Reading, list[Piece]]:

@@ -102,7 +102,7 @@ def files_below(filesystem: AbstractFileSystem, folder: str, endings: tuple[str,
             raise InputError(
                 f"{named} is a folder with more than {MOST_OTHERS:,} files below it that do not end in "
                 f"{' or '.join(endings[:2])}; name the folder that holds the data alone, or a pattern such as "
-                f"{named}/*{endings[0]}."
+                f"{folder.rstrip('/')}/*{endings[0]}."
             )
     return sorted(names)
 
@@ -311,7 +311,7 @@ def _splits(names: Sequence[str]) -> list[str] | None:
     others = [(folder, name) for folder, name in zip(above, names, strict=True) if folder not in known]
     if others:
         raise InputError(
-            f"{others[0][1]} lies beside the folder {min(known)}, and {others[0][0] or 'its folder'!r} is no part of "
-            "the data; name the folders above the classes train, valid and test, or give one of them at a time."
+            f"The folder {min(known)} is a part of the data, and {others[0][1]} lies in none; name the folders above the "
+            "classes train, valid and test, or give one of them at a time."
         )
     return [SPLITS[folder.lower()] for folder in above]

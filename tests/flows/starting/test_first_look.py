@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,21 @@ def test_columns_are_taken_for_what_they_are(tmp_path: Path) -> None:
 def test_numbers_can_be_parted_where_most_are_the_largest() -> None:
     halves = [column_of(pa.chunked_array([values]), "x").half for values in ([0.5, 1.5, 1.5], [1, 2, 3], [4, 4], [0.0])]
     assert halves == [0.5, 2, 0, 0]
+
+
+def test_rows_that_do_not_fit_are_told_before_columns_are_asked_for(tmp_path: Path) -> None:
+    rows = [
+        f'{{"id": {at}, "text": {at if at % 9 == 0 else chr(34) + "good" + chr(34)}, "kind": "ab"}}' for at in range(60)
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows) + "\n")
+    with pytest.raises(InputError, match=r"53 of 60 rows of rows.jsonl do not fit, the first in rows.jsonl row 2"):
+        roles_of(tmp_path, "rows.jsonl")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(InputError, match="is a named pipe, and only ordinary files are read"):
+        roles_of(tmp_path, "rows.csv")
 
 
 def test_half_floats_and_dates_of_parquet_are_numbers_and_dates(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_all_files_are_found_in_order_but_for_those_in_hidden_folders(folder):
 def test_a_folder_with_too_much_else_in_it_is_refused_and_one_with_many_of_its_own_is_not(folder, monkeypatch):
     monkeypatch.setattr(file_search, "MOST_OTHERS", 1)
     assert len(files_below(fsspec.filesystem("file"), folder, (".csv", ".md"), "data")) == 4
-    with pytest.raises(InputError, match=r"do not end in \.csv; name the folder"):
+    with pytest.raises(InputError, match=r"do not end in \.csv; name the folder .*, or a pattern such as /.*/\*\.csv"):
         files_below(fsspec.filesystem("file"), folder, (".csv",), "data")
 
 

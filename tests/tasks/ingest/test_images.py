@@ -83,7 +83,7 @@ def test_folders_above_the_classes_are_the_split(read: Reader, tmp_path: Path) -
     known = {row["split"] for row in result.samples.select(["split", "gold"]).to_pylist() if row["gold"] is not None}
     assert known == {"test"}
     folder_of_classes(tmp_path / "d" / "more", 1)
-    with pytest.raises(InputError, match=r"more/cat/000\.png lies beside the folder Test, and 'more' is no part"):
+    with pytest.raises(InputError, match=r"The folder Test is a part of the data, and more/cat/000\.png lies in none"):
         read(images="d")
 
 
