@@ -62,8 +62,8 @@ def answer(arguments: Sequence[str]) -> int:
 
 
 _OF_THE_MACHINE = {
-    *(errno.EACCES, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE),
-    *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ESTALE),
+    *(errno.EACCES, errno.EDQUOT, errno.EIO, errno.ELOOP, errno.EMFILE, errno.ENAMETOOLONG),
+    *(errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ESTALE),
 }
 """Errors that no code of ours makes."""
 

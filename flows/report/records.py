@@ -14,7 +14,7 @@ from assay.data.catalog import is_masked
 from assay.data.schemas import CuratedSets, Intervals, Samples, WeakLabels
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord, StageRecord, by_date
-from assay.infra.storage.store import Store
+from assay.infra.storage.store import NO_RECORD, Store
 from assay.tasks.ingest.settings import ORIGINS, share_in_words
 from assay.tasks.reporting.numerals import in_bytes, percent, plural
 from assay.tasks.reporting.report import MISSED
@@ -101,15 +101,20 @@ def page_of(store: Store, record: RunRecord) -> str:
 
 
 def run_rows(store: Store, pipeline: str | None = None) -> list[list[object]]:
-    """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), and per
-    night that was due and did not come; newest first."""
+    """A row per run (its name, pipeline, status, seconds, seed and the line of its verdict that says most), per night
+    that was due and did not come and, of all pipelines, per record that cannot be read; newest first."""
     rows: list[tuple[tuple[bool, str, str], list[object]]] = [
         (by_date(due.isoformat(), ""), ["no run", name, MISSED, None, None, no_run_came(due)])
         for name, nights in missed_nights(store).items()
         for due in nights
         if pipeline in (None, name)
     ]
-    for run in store.runs(pipeline):
+    names, records = store.record_names(), store.runs(pipeline)
+    damaged = set(names).difference(run.id for run in records) if pipeline is None else ()
+    rows += [
+        (by_date(name, ""), [name, None, "damaged", None, None, f"runs/{name}.json {NO_RECORD}"]) for name in damaged
+    ]
+    for run in records:
         headline = run.worst or (run.verdicts or run.failures or [""])[0]
         headline = f"{sample_in_words(run)}: {headline}" if run.is_sample else headline
         row = [run.id, run.pipeline, run.status, round(run.seconds, 1), run.seed, headline]

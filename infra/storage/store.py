@@ -37,6 +37,7 @@ ANSWERS, INGREDIENTS, PARTITIONS, TURNS = "answers", "ingredients", "partitions"
 MANIFESTS = ("manifest.json", "manifest-partial.json")
 """What a committed result is known by: whole, or without the partitions that are kept apart."""
 
+NO_RECORD = "is no record of a run: mend or delete it"
 _MALFORMED = (KeyError, TypeError, AttributeError, ValueError)
 """What a file that was written by somebody else, or damaged, makes of reading it."""
 
@@ -248,6 +249,9 @@ class Store:
         matches = [record for record in runs if record.id.endswith(run_id)]
         if len(matches) == 1:
             return matches[0]
+        damaged = [name for name in self.record_names() if name.endswith(run_id) and self.record(name) is None]
+        if len(damaged) == 1:
+            raise InputError(f"{self.url}/runs/{damaged[0]}.json {NO_RECORD}.")
         latest = f" The latest is {runs[-1].id}." if runs else " No run is recorded there."
         raise InputError(f'There is no run "{run_id}" in {self.url}.{latest} (assay runs shows all)')
 
@@ -263,20 +267,21 @@ class Store:
                 f"{self.url} has results and no folder runs/, so nobody knows which of them are used: bring that "
                 "folder back from a backup, or delete the store; nothing was removed."
             )
-        for name in self._record_names():
+        for name in self.record_names():
             if self.record(name) is None:
                 raise InputError(
-                    f"{self.url}/runs/{name}.json is no record of a run, so nobody knows which results it used: mend "
-                    "or delete it first; nothing was removed."
+                    f"{self.url}/runs/{name}.json {NO_RECORD}, as nobody knows which results it used; nothing was "
+                    "removed."
                 )
 
-    def _record_names(self) -> list[str]:
+    def record_names(self) -> list[str]:
+        """The names under which runs are on record, whether or not the record can be read."""
         names = sorted(name for name in self.folder.sizes("runs") if name.count("/") == 1 and name.endswith(".json"))
         return [name[len("runs/") : -len(".json")] for name in names]
 
     def runs(self, pipeline: str | None = None) -> list[RunRecord]:
         """All recorded runs, oldest first."""
-        records = [record for name in self._record_names() if (record := self.record(name)) is not None]
+        records = [record for name in self.record_names() if (record := self.record(name)) is not None]
         records.sort(key=lambda record: by_date(record.started, record.id))
         return [record for record in records if pipeline in (None, record.pipeline)]
 

@@ -311,7 +311,7 @@ def _splits(names: Sequence[str]) -> list[str] | None:
     others = [(folder, name) for folder, name in zip(above, names, strict=True) if folder not in known]
     if others:
         raise InputError(
-            f"The folder {min(known)} is a part of the data, and {others[0][1]} lies in none; name the folders above the "
-            "classes train, valid and test, or give one of them at a time."
+            f"The folder {min(known)} is a part of the data, and {others[0][1]} lies in none; name the folders above "
+            "the classes train, valid and test, or give one of them at a time."
         )
     return [SPLITS[folder.lower()] for folder in above]

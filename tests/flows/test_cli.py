@@ -1,5 +1,6 @@
 """The command line: it starts light, answers in one sentence, and its exit codes mean what they say."""
 
+import errno
 import json
 import os
 import subprocess
@@ -181,6 +182,11 @@ def test_a_worker_that_shows_no_certificate_is_told_so_though_it_trusts_somebody
         (InputError("The file a.csv is empty."), 2, "The file a.csv is empty.\n"),
         (RunError("The disk is full."), 3, "The disk is full.\n"),
         (ValueError("odd\nmore"), 3, "Assay has a bug: ValueError: odd — please run again with --debug"),
+        (
+            OSError(errno.ENAMETOOLONG, "File name too long", "a.csv"),
+            3,
+            "a.csv: File name too long; mend that, and run",
+        ),
         (KeyboardInterrupt(), 130, "Interrupted. What was finished is kept"),
     ],
 )

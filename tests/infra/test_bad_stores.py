@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from assay.flows.report.records import run_rows
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import RunRecord
 from assay.infra.storage.store import Store
@@ -77,6 +78,9 @@ def test_a_damaged_record_hides_itself_only_and_stops_a_clean_up(tmp_path: Path,
     assert close_crashed_runs(store) == []
     with pytest.raises(InputError, match=r"runs/torn.json is no record of a run.*nothing was removed"):
         clean(store, keep=0)
+    with pytest.raises(InputError, match=r"runs/torn.json is no record of a run: mend or delete it"):
+        store.run("torn")
+    assert {row[0]: row[2] for row in run_rows(store)} == {"whole": "done", "torn": "damaged"}
     assert store.folder.exists("stages/ingest/k/part")
 
 
