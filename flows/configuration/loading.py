@@ -306,9 +306,9 @@ def _clashing(document: Document, wrong: set[Where], menu: Menu) -> list[tuple[W
     """What cannot be together, of what can be read: a value that is wrong by itself counts as left out."""
     mistakes: list[tuple[Where, Mistake]] = []
     readable: object = document.value
-    for where in wrong:
-        if len(where) > 3 and document.at(where) is not None:
-            readable = replaced(readable, where, None)
+    for place in wrong:
+        if len(place) > 3 and document.at(place) is not None:
+            readable = replaced(readable, place, None)
     for name in document.pipelines:
         pipeline = WrittenPipeline(as_dict(cast(Value, value_at(readable, ("pipelines", name)))))
         pipeline.tables = menu.tables
