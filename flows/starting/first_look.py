@@ -33,6 +33,7 @@ from assay.tasks.ingest.rows import NEARLY_NUMBERS, cast_text, rejects_table
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.source_files import opened
 from assay.tasks.ingest.sources import ResolvedSource, resolve
+from assay.tasks.subjects.predictions import LARGEST
 
 Origin = Literal["csv", "parquet", "jsonl", "images", "sql", "dataset"]
 
@@ -281,7 +282,8 @@ def column_of(values: pa.ChunkedArray, name: str) -> Column:
     in_blocks = bool(np.mean(alike) > _EQUAL)
     below = numbers[numbers < numbers.max()] if len(numbers) else numbers
     half = float(min(np.median(numbers), below.max())) if len(below) else 0.0
-    holds = _holds(kind, known, name, words, distinct)
+    infinite = pa.types.is_floating(kind) and pc.any(pc.greater(pc.abs(values), LARGEST)).as_py()
+    holds = "other" if infinite else _holds(kind, known, name, words, distinct)
     return Column(name, holds, whole, rows, distinct, rows - len(known), few, counting, in_blocks, words, half)
 
 

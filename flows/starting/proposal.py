@@ -325,6 +325,7 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     left_out = {
         "they name or count rows": roles.suspects,
         "each tells the classes by itself: another name of the label, or known only after it": roles.give_away,
+        "infinite in some row, which no model takes": [each.name for each in look.columns if each.holds == "other"],
         "neither numbers nor words": look.others,
     }
     yield from (f"Left out: {', '.join(names)} ({why})" for why, names in left_out.items() if names)

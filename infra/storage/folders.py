@@ -529,6 +529,9 @@ class Folder:
                 raise UnwritableError(
                     f"Cannot {work} {place}: {reason}. Choose a folder you may {work} with --store."
                 ) from error
+            if error.errno == errno.EISDIR:
+                place = error.filename2 or error.filename
+                raise UnwritableError(f"Cannot {work} {place}: a folder stands there; move it away.") from error
             raise
 
 

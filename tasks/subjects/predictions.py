@@ -69,7 +69,7 @@ def require_feature(schema: pa.Schema, name: str) -> None:
         raise InputError(f"The samples have no feature {name!r}: their columns are {_listed(schema.names)}.")
 
 
-_LARGEST = float(np.finfo(np.float32).max)
+LARGEST = float(np.finfo(np.float32).max)
 
 
 def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
@@ -81,12 +81,12 @@ def feature_matrix(table: pa.Table, features: Sequence[str]) -> Matrix:
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
         matrix[:, position] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False)
-    for row, position in np.argwhere(np.abs(matrix) > _LARGEST)[:1]:
+    for row, position in np.argwhere(np.abs(matrix) > LARGEST)[:1]:
         value = matrix[row, position]
         raise InputError(
             f"The feature {features[position]!r} of sample {table['id'][int(row)].as_py()!r} is "
             f"{'infinite' if np.isinf(value) else f'{value:g}'}; "
-            f"the subject needs numbers within ±{_LARGEST:.1e}, or missing ones."
+            f"the subject needs numbers within ±{LARGEST:.1e}, or missing ones: mend it, or leave it out of `features`."
         )
     return matrix
 

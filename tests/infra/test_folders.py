@@ -90,6 +90,9 @@ def test_an_unwritable_place_is_one_sentence(tmp_path: Path):
         Folder(str(tmp_path / "file")).write("x", b"1")
     with pytest.raises(InputError, match=f"Cannot write to {tmp_path}/file: "):  # in a store that takes the rest
         Folder(str(tmp_path)).write("file/x", b"1")
+    (tmp_path / "index.html").mkdir()
+    with pytest.raises(InputError, match=f"Cannot write to {tmp_path}/index.html: a folder stands there; move it away"):
+        Folder(str(tmp_path)).write("index.html", b"1")
 
 
 def test_what_may_not_be_read_is_not_said_to_be_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -66,6 +66,13 @@ def test_rows_that_do_not_fit_are_told_before_columns_are_asked_for(tmp_path: Pa
         roles_of(tmp_path, "rows.jsonl")
 
 
+def test_a_column_with_infinite_cells_is_left_out(tmp_path: Path) -> None:
+    at = np.arange(60) / 7
+    rows = pd.DataFrame({"x": at, "ratio": np.where(at > 8, np.inf, at), "label": ["a", "b"] * 30})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert roles_of(tmp_path, "rows.parquet").numbers == ("x",)
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rows.csv")
     with pytest.raises(InputError, match="is a named pipe, and only ordinary files are read"):
