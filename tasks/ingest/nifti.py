@@ -6,6 +6,7 @@ import functools
 import gzip
 import hashlib
 import io
+import logging
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ def _volume(content: bytes) -> Any:
     """The volume, its axes leading to the patient's right, front and head."""
     import nibabel
 
+    logging.getLogger("nibabel.global").setLevel(logging.CRITICAL)  # a volume that does not fit is told with its name
     with read_as(_DAMAGED):
         with gzip.open(io.BytesIO(content)) if content[:2] == b"\x1f\x8b" else io.BytesIO(content) as file:
             start = file.read(_HEADER)

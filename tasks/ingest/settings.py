@@ -314,6 +314,10 @@ class Source(Settings):
             column = getattr(self, setting)
             if column is not None and meanings.setdefault(column, setting) != setting:
                 raise ValueError(f"{meanings[column]} and {setting} both name the column {column}: it is one of them")
+        named = [(name, setting) for setting in ("labels", "features") for name in getattr(self, setting) or ()]
+        for column, setting in (*named, (self.split, "split"), (self.group, "group")):
+            if column in meanings and (meanings[column], setting) != ("id", "group"):
+                raise ValueError(f"{meanings[column]} and {setting} both name the column {column}: it is one of them")
         if self.tags is not None and self.tokens == self.tags:
             raise ValueError(f"tokens and tags both name the column {self.tags}: the words, and a tag for each")
         for setting in ("labels", "features", "required"):

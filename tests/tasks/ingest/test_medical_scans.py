@@ -210,6 +210,16 @@ def test_slices_of_a_subject_are_one_group_and_of_others_another(read: Any, tmp_
     assert sorted(groups.count(one) for one in set(groups)) == [2, 2, 4]
 
 
+def test_a_damaged_volume_is_told_with_its_name_and_by_nobody_else(
+    read: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    volume(tmp_path, "a.nii")
+    whole = (tmp_path / "a.nii").read_bytes()
+    (tmp_path / "b.nii").write_bytes(whole[:344] + b"5+1\0" + whole[348:])
+    assert len(read(classes=AB, nifti="*.nii", max_rejects=0.9).reasons) == 1
+    assert not [record for record in caplog.records if record.name.startswith("nibabel")]
+
+
 def test_a_table_may_name_dicom_files_of_one_frame(read: Any, tmp_path: Path) -> None:
     values = noise(1)
     write_dicom(tmp_path / "a.dcm", values, WindowCenter=50, WindowWidth=300)

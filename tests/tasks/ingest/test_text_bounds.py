@@ -117,6 +117,11 @@ def test_what_separates_no_cells_is_no_delimiter(read: Callable[..., object], de
 def test_one_column_has_one_meaning(read: Callable[..., object]) -> None:
     with pytest.raises(ValueError, match="id and label both name the column x"):
         read(csv="a.csv", id="x", label="x")
+    for setting, named in {"features": ["x", "y"], "split": "x", "group": "x"}.items():
+        with pytest.raises(ValueError, match=f"label and {setting} both name the column x"):
+            read(csv="a.csv", label="x", **{setting: named})
+    with pytest.raises(ValueError, match="id and labels both name the column x"):
+        read(csv="a.csv", id="x", labels=["x", "y"])
 
 
 def png(folder: Path, height: int, width: int) -> None:
