@@ -92,10 +92,7 @@ def run(
 @set_option
 @seed_option
 @sample_option
-@click.pass_context
-def plan(
-    ctx: click.Context, name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float
-) -> None:
+def plan(name: str, config: str, store: str | None, overrides: tuple[str, ...], seed: int, share: float) -> None:
     """Show what a run of NAME would do and cost, without doing it.
 
     Which stages are cached, which will run, where, and for how long: from earlier runs over the same store, scaled by
@@ -120,8 +117,7 @@ def plan(
     asked = expected_questions(pipeline, project.folder, lambda: attrgetter("samples", "rows")(read()), share)
     echo("\n".join([columns(*forecast_table(expected)), forecast_summary(expected), *of_budget, *asked]))
     if refused:
-        echo("\n".join(["A run would refuse this, and go on without it:", *refused]), err=True)
-        ctx.exit(2)
+        raise InputError("\n".join(["A run would refuse this, and go on without it:", *refused]))
 
 
 TABLES = (
