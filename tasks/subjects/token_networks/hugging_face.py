@@ -24,6 +24,7 @@ from assay.infra.stages.exact import Seeds
 from assay.infra.stages.runs import current_run
 from assay.infra.terminal import quietened
 from assay.tasks.language.embeddings.encoder import LOADING
+from assay.tasks.reporting.numerals import plural
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.sources import ModelSource, made_of_files
 
@@ -45,9 +46,10 @@ def columns_for(config: Any, classes: Sequence[str], who: str) -> list[int]:
     if sorted(names) == sorted(wanted):
         return [names.index(name) for name in wanted]
     if len(names) != len(wanted):
+        one = "; a model with one output is given as a function that answers [1 − p, p] (docs/bring-your-own.md)"
         raise InputError(
-            f"{who} tells {len(names)} classes apart ({', '.join(names[:8])}), and the pipeline has {len(wanted)} "
-            f"({', '.join(wanted[:8])})."
+            f"{who} tells {plural(len(names), 'class', 'classes')} apart ({', '.join(names[:8])}), and the pipeline "
+            f"has {len(wanted)} ({', '.join(wanted[:8])}){one if len(names) == 1 else ''}."
         )
     if not all(name in (f"label_{code}", str(code)) for code, name in enumerate(names)):
         raise InputError(

@@ -115,6 +115,13 @@ def test_another_number_of_classes_is_refused_by_name(run, tmp_path) -> None:
         predicted(resolved(tmp_path, "bert"), (0, 10))
 
 
+def test_a_model_with_one_output_is_told_how_it_is_given(run, tmp_path) -> None:
+    save_tiny_bert(tmp_path / "bert", names=["positive"])
+    says = r"tells 1 class apart \(positive\), and the pipeline has 2 \(bad, good\); a model with one output is given"
+    with pytest.raises(InputError, match=says):
+        predicted(resolved(tmp_path, "bert"), (0, 10))
+
+
 def test_a_folder_can_be_trained_further_with_other_classes(run, tmp_path) -> None:
     save_tiny_bert(tmp_path / "bert", names=["a", "b", "c"])
     subject = resolved(tmp_path, "bert", train={"epochs": 1, "batch_size": 8})
