@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import open_parquet, read_part, read_rows
 
 _COLLECT_BYTES = 8 << 30
+T = TypeVar("T", bound=Table)
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,12 @@ def aligned_slices(plan: Sequence[Cut], aligned: Mapping[str, npt.NDArray[Any]])
     ]
 
 
+@overload
+def map_partitions(function: Callable[..., Any], *inputs: Input, into: type[T], **options: Any) -> Artifact[T]: ...
+@overload
+def map_partitions(
+    function: Callable[..., Any], *inputs: Input, into: tuple[type[Table], ...], **options: Any
+) -> tuple[Artifact[Any], ...]: ...
 def map_partitions(
     function: Callable[..., Any],
     *inputs: Input,
@@ -186,6 +193,14 @@ def map_partitions(
     return _Step(bench, function, constants, kinds_of(inputs), reuse, sent).written(work, into, name)
 
 
+@overload
+def map_pieces(
+    function: Callable[..., Any], pieces: Sequence[Any], *, into: type[T], **options: Any
+) -> Artifact[T]: ...
+@overload
+def map_pieces(
+    function: Callable[..., Any], pieces: Sequence[Any], *, into: tuple[type[Table], ...], **options: Any
+) -> tuple[Artifact[Any], ...]: ...
 def map_pieces(
     function: Callable[..., Any],
     pieces: Sequence[Any],

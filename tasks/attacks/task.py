@@ -165,7 +165,7 @@ def worst_case(attacked: list[Artifact[Attacked]]) -> Artifact[Attacked]:
         map_partitions(on_grid, table, into=Attacked, name=f"grid-{at}", grid=grid, known=known)
         for at, table in enumerate(attacked)
     ]
-    worst: Artifact[Attacked] = map_partitions(worst_of, *tables, into=Attacked, known=known)
+    worst = map_partitions(worst_of, *tables, into=Attacked, known=known)
     say(f"{len(attacked)} attacks, {len(grid)} ε")
     return worst
 

@@ -153,8 +153,8 @@ def certify_subject(
         )
     known = collect(evaluation, ["id", "gold"])
     ids = draw_evenly(known["id"].to_pylist(), known["gold"].to_pylist(), settings.limit)
-    some: Artifact[Samples] = map_partitions(rows_with_ids, evaluation, into=Samples, name="some", ids=ids)
-    certified: Artifact[Certified] = map_partitions(
+    some = map_partitions(rows_with_ids, evaluation, into=Samples, name="some", ids=ids)
+    certified = map_partitions(
         certify_partition,
         some,
         into=Certified,

@@ -117,9 +117,7 @@ def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str])
 @stage(version=1, title="draw", draws=True)
 def draw_samples(samples: Artifact[Samples], share: float, part: int = 0, parts: int = 1) -> Artifact[Samples]:
     """The training samples that one attack makes copies of: a share of all, spread over `parts` attacks by lot."""
-    drawn: Artifact[Samples] = map_partitions(
-        rows_drawn, samples, into=Samples, share=share, part=part, parts=parts, seeds=stage_seeds()
-    )
+    drawn = map_partitions(rows_drawn, samples, into=Samples, share=share, part=part, parts=parts, seeds=stage_seeds())
     say(f"{drawn.rows} of {samples.rows} samples")
     return drawn
 
@@ -137,7 +135,7 @@ def put_texts(
     for table, column in tables:
         rows = collect(table, ["id", column])
         changed |= dict(zip(rows["id"].to_pylist(), rows[column].to_pylist(), strict=True))
-    copies: Artifact[Samples] = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
+    copies = map_partitions(rows_with_texts, samples, into=Samples, text=text, changed=changed)
     say(f"{tally_of(copies).get('changed', 0)} of {samples.rows} texts were changed by an attack")
     return copies
 
@@ -154,9 +152,7 @@ def join_samples(original: Artifact[Samples], copy: Artifact[Samples], unchanged
     suffix = SUFFIX
     while reduce_partitions(ids_ending, original, suffix=suffix).get("taken", 0):
         suffix += "+"
-    joined: Artifact[Samples] = map_partitions(
-        joined_rows, original, copy, into=Samples, suffix=suffix, unchanged=unchanged
-    )
+    joined = map_partitions(joined_rows, original, copy, into=Samples, suffix=suffix, unchanged=unchanged)
     copies = tally_of(joined).get("copies", 0)
     alike = original.rows - copies
     how = " unchanged" if unchanged else ""

@@ -82,8 +82,8 @@ class _Layer:
 def choose_samples(samples: Artifact[Samples], limit: int) -> Artifact[Samples]:
     """At most so many samples, as evenly over the classes as there are some, each by the hash of its id."""
     ids = draw_samples(_truths(samples), limit)
-    some: Artifact[Samples] = map_partitions(rows_with_ids, samples, into=Samples, name="some", ids=ids)
-    chosen: Artifact[Samples] = map_partitions(rows_as_they_are, some, into=Samples, rows=ROWS)
+    some = map_partitions(rows_with_ids, samples, into=Samples, name="some", ids=ids)
+    chosen = map_partitions(rows_as_they_are, some, into=Samples, rows=ROWS)
     say(f"{chosen.rows} of {samples.rows}")
     return chosen
 
@@ -111,7 +111,7 @@ def look_inside(
     known = {sample: truths[sample] for sample in ids}
     few = _in_each(_few_of, "few", sources, eps, dict.fromkeys(sources, ids))
     seen = [Seen(shown, sample) for shown, rows in few.items() for sample in rows["id"].to_pylist()]
-    parts: Artifact[DiagnosticImages] = map_pieces(
+    parts = map_pieces(
         pictures_of, seen, into=DiagnosticImages, name="part", few=few, eps=eps, inspected=inspected, truths=known
     )
     say(f"{subject.settings.name} · {len(ids)} images, {', '.join(sources)}")
@@ -136,7 +136,7 @@ def embed_layers(
     ids = {shown: frozenset(truths[TRAIN if shown == TRAIN else CLEAN]) for shown in sources}
     features = _in_each(look, "features", sources, eps, ids)
     layers = list(dict.fromkeys(features[TRAIN]["layer"].to_pylist()))
-    points: Artifact[LayerPoints] = map_pieces(
+    points = map_pieces(
         embed_layer,
         [_Layer(layer) for layer in layers],
         into=LayerPoints,

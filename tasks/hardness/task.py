@@ -121,7 +121,7 @@ def find_dynamics(
 ) -> Artifact[SampleHardness]:
     """How late a subject came to its answer to every sample, by the snapshots of its training."""
     names = tuple(class_names(collect(classes, None)))
-    hardness: Artifact[SampleHardness] = map_partitions(
+    hardness = map_partitions(
         dynamics_rows, evaluation, into=SampleHardness, subject=subject, files=read_files(files), classes=names
     )
     train = subject.settings.train

@@ -287,8 +287,7 @@ def draw_share(samples: Artifact[Samples], share: float) -> Artifact[Samples]:
         )
     say(f"{drawn.rows} of {samples.rows} samples drawn ({share_in_words(share)})")
     rows = math.ceil(samples.rows / max(1, samples.partitions))
-    whole: Artifact[Samples] = map_partitions(rows_as_they_are, drawn, into=Samples, rows=rows)
-    return whole
+    return map_partitions(rows_as_they_are, drawn, into=Samples, rows=rows)
 
 
 def names_paths(settings: Source) -> bool:
@@ -304,7 +303,7 @@ def keep_paths(source: ResolvedSource, settings: Source) -> Artifact[ImagePaths]
     if image is None or image.kind != "path":
         say("the table holds the images themselves")
         return write_table(ImagePaths.schema.empty_table(), into=ImagePaths)
-    paths: Artifact[ImagePaths] = map_pieces(paths_in_piece, plan_pieces(files), into=ImagePaths, reading=reading)
+    paths = map_pieces(paths_in_piece, plan_pieces(files), into=ImagePaths, reading=reading)
     say(f"{paths.rows} image paths kept")
     return paths
 

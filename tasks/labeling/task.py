@@ -42,9 +42,7 @@ def apply_labeling_functions(
     codes = class_codes(book.name, book.classes, class_names(collect(classes, None)))
     patience = faults_allowed(settings.fault_limit, samples.rows)
     reuse = Reuse(bounds=frozenset({"patience"}))  # what was voted before is held against the limit below
-    votes: Artifact[Votes] = map_partitions(
-        vote_on, samples, into=Votes, reuse=reuse, rulebook=rulebook, codes=codes, patience=patience
-    )
+    votes = map_partitions(vote_on, samples, into=Votes, reuse=reuse, rulebook=rulebook, codes=codes, patience=patience)
     faults = faults_of(votes)
     _check_faults(faults, samples.rows, settings.fault_limit)
     failed = f" · {sum(count for count, _ in faults.values())} faults in {', '.join(sorted(faults))}" if faults else ""
@@ -55,7 +53,7 @@ def apply_labeling_functions(
 @stage(version=1, title="take votes")
 def take_votes(samples: Artifact[Samples]) -> Artifact[Votes]:
     """The votes that came with the samples: every int8 column, in the order of the source."""
-    votes: Artifact[Votes] = map_partitions(votes_in, samples, into=Votes, reuse=Reuse())
+    votes = map_partitions(votes_in, samples, into=Votes, reuse=Reuse())
     say(f"{len(tally_of(votes)['functions'].value)} columns of votes on {votes.rows} samples")
     return votes
 

@@ -472,9 +472,7 @@ def labelled_ranges(inputs: Sequence[Columns], known: FindLabelled, pools: Pools
     rows, of_range = inputs[0].artifact.rows, max(1, sorting.RANGE_ROWS // SHARE)
     bounds = sorting.bounds_of(rows, of_range, labelled_drawn, *inputs, orders=len(known.orders), known=known)
     orders = [[sorting.Range(number, at) for number in range(len(each.scores) + 1)] for at, each in enumerate(bounds)]
-    sent: Artifact[Parcels] = map_partitions(
-        labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds
-    )
+    sent = map_partitions(labelled_dealt, *inputs, into=Parcels, name="known", known=known, bounds=bounds)
     sorting.require_all(sent, side_by_side(*inputs))
     said = reduce_pieces(ends_in_range, list(chain.from_iterable(orders)), sent=sent, pools=pools)
     ends = [[said[piece.name] for piece in order] for order in orders]

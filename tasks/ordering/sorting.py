@@ -111,7 +111,7 @@ def deal_keys(intervals: Artifact[Intervals], samples: Artifact[Samples], settin
     gold = Columns(samples, ("gold",))
     bounds = bounds_of(intervals.rows, RANGE_ROWS, keys_drawn, Columns(intervals, (score, "tie_break")), gold, by=by)[0]
     columns = Columns(intervals, (score, "tie_break", "label"))
-    sent: Artifact[Parcels] = map_partitions(keys_dealt, columns, gold, into=Parcels, name="keys", by=by, bounds=bounds)
+    sent = map_partitions(keys_dealt, columns, gold, into=Parcels, name="keys", by=by, bounds=bounds)
     require_all(sent, intervals.partitions)
     ends = np.cumsum(tally_of(sent)["rows"]).tolist()
     return Dealt(by, sent, [0, *ends[:-1]], cuts_of(ends[-1], settings).tolist())
@@ -129,9 +129,7 @@ def bounds_of(
 
 def ranks_sent(keys: Dealt) -> tuple[Artifact[Parcels], int]:
     """The ranks of all samples, on their way to the partitions that the keys came from; and the largest tie."""
-    ranks: Artifact[Parcels] = map_pieces(
-        ranks_in_range, keys.ranges, into=Parcels, name="ranks", sent=keys.sent, starts=keys.starts
-    )
+    ranks = map_pieces(ranks_in_range, keys.ranges, into=Parcels, name="ranks", sent=keys.sent, starts=keys.starts)
     require_all(ranks, len(keys.starts))
     return ranks, ties_over([found for _, found in sorted(tally_of(ranks)["ties"].items())])[0]
 

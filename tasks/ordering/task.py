@@ -54,9 +54,7 @@ class Measured(NamedTuple):
 @stage(version=1, title="intervals")
 def bound_confidence(labels: Artifact[WeakLabels], settings: Ordering) -> Artifact[Intervals]:
     """The weak labels with the Clopper-Pearson interval of the confidence in each."""
-    intervals: Artifact[Intervals] = map_partitions(
-        interval_table, labels, into=Intervals, reuse=Reuse(), alpha=settings.alpha
-    )
+    intervals = map_partitions(interval_table, labels, into=Intervals, reuse=Reuse(), alpha=settings.alpha)
     say(f"{intervals.rows} Clopper-Pearson intervals (α = {settings.alpha:g})")
     return intervals
 
@@ -69,7 +67,7 @@ def order_adversarially(
     expectations.warm_up()  # for `check_order`
     keys = sorting.deal_keys(intervals, samples, settings, OURS.score)
     ranks, tie = sorting.ranks_sent(keys)
-    curated: Artifact[CuratedSets] = map_partitions(
+    curated = map_partitions(
         curated_rows, intervals, Columns(samples, ("gold",)), into=CuratedSets, sent=ranks, cuts=keys.cuts, by=keys.by
     )
     say(f"{labeler} · {settings.datasets} data sets · largest tie {tie} of {keys.cuts[-1]}")
@@ -105,9 +103,7 @@ def find_clusters(
     """What is independent: the groups of `source.group`, else single samples; these with the pattern of the panel's
     votes, over which scores are permuted."""
     functions = None if panel is None else _functions(votes, panel)
-    clusters: Artifact[Clusters] = map_partitions(
-        cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions
-    )
+    clusters = map_partitions(cluster_table, votes, samples, into=Clusters, reuse=Reuse(), functions=functions)
     say(f"of {clusters.rows} samples {pools_of(clusters).words}")
     return clusters
 
@@ -232,10 +228,7 @@ def curated_rows(intervals: pa.Table, samples: pa.Table, received: Received, cut
 
 
 def _every(curated: Artifact[CuratedSets], stride: int, last: int) -> Artifact[CuratedSets]:
-    chosen: Artifact[CuratedSets] = map_partitions(
-        rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=curated.rows - last
-    )
-    return chosen
+    return map_partitions(rows_of_ranks, curated, into=CuratedSets, stride=stride, first_of_last=curated.rows - last)
 
 
 def _in_words(tested: Validity | None, approach: str, labeler: str) -> str:

@@ -113,10 +113,10 @@ def fresh_samples(
         column, others = split_column(evaluation), sorted({*splits} - {evaluation.split, evaluation.train})
         raise InputError(f"{asked} is no value of the column {column!r}; {suggestion(fresh, others)}")
     apart = evaluation.model_copy(update={"split": fresh})
-    chosen: Artifact[Samples] = map_partitions(
+    chosen = map_partitions(
         rows_on_side, samples, into=Samples, name="chosen", side="evaluation", rule=Rule(apart, by_column=True)
     )
-    dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
+    dense = map_partitions(rows_as_they_are, chosen, into=Samples, name="fresh", rows=ROWS)
     require_known(dense.rows - collect(dense, ["gold"])["gold"].null_count, "fresh")
     say(f"{dense.rows} samples of the split {fresh}{_copies(dense, held)}")
     return dense
@@ -138,7 +138,7 @@ def learned_samples(training: Artifact[Samples], subject: ResolvedSubject) -> Ar
     """The training samples without those that the subject set aside for its validation curve: what it has learned."""
     options = subject.settings.train
     share = 0.0 if options is None else options.validation
-    learned: Artifact[Samples] = map_partitions(learned_rows, training, into=Samples, share=share)
+    learned = map_partitions(learned_rows, training, into=Samples, share=share)
     say(f"{learned.rows} of {training.rows} samples")
     return learned
 
@@ -189,7 +189,7 @@ def shift_windows(
     """What shifting the window by up to ε pixels does to the subject on each sample, under each generator."""
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
-    shifted: Artifact[ShiftedWindows] = map_partitions(
+    shifted = map_partitions(
         shift_partition,
         samples,
         into=ShiftedWindows,
@@ -284,7 +284,7 @@ def run_synthetic(
 ) -> Artifact[SyntheticRuns]:
     """Every run of an experiment: data are drawn, a classifier learns, and is tested for every ε."""
     asked, seeds = [SyntheticRun(experiment, run) for run in range(runs)], stage_seeds()
-    simulated: Artifact[SyntheticRuns] = map_pieces(
+    simulated = map_pieces(
         run_experiment, asked, into=SyntheticRuns, eps=eps, steps=steps, fixed_test_set=fixed_test_set, seeds=seeds
     )
     say(f"{experiment} · {runs} classifiers, {steps} steps each · {len(eps)} values of ε")

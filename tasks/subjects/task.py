@@ -152,15 +152,14 @@ def hold_out(samples: Artifact[Samples], settings: Evaluation, texts: Sequence[s
     rule, note = plain if by_column else holdout_units(samples, settings, columns, content)
 
     def side(which: Side, only: frozenset[str] | None = None) -> Artifact[Samples]:
-        chosen: Artifact[Samples] = map_partitions(
+        chosen = map_partitions(
             rows_on_side, samples, into=Samples, name=f"{which}_rows", side=which, only=only, rule=rule
         )
         if chosen.rows == 0:
             raise InputError(
                 f"No sample is left for {which} out of {samples.rows}: look at `evaluation`, or bring more samples."
             )
-        dense: Artifact[Samples] = map_partitions(rows_as_they_are, chosen, into=Samples, name=which, rows=ROWS)
-        return dense
+        return map_partitions(rows_as_they_are, chosen, into=Samples, name=which, rows=ROWS)
 
     only = None
     if settings.limit is not None:
@@ -207,7 +206,7 @@ def take_weak_lessons(
             "needs two classes at least. Write rules for the others, or set `train_on: gold`."
         )
     rows = map_partitions(weakly_labelled_rows, training, into=Samples, name="taught_rows", aligned={"codes": codes})
-    taught: Artifact[Samples] = map_partitions(rows_as_they_are, rows, into=Samples, rows=ROWS)
+    taught = map_partitions(rows_as_they_are, rows, into=Samples, rows=ROWS)
     say(f"{taught.rows} of {training.rows} training samples have a decided label")
     return taught
 

@@ -103,7 +103,7 @@ def explain_predictions(
     rows = map_partitions(
         rows_to_explain, samples, predictions, into=ToExplain, aligned={"chosen": chosen}, text=subject.settings.text
     )
-    explained: Artifact[Explanations] = map_partitions(
+    explained = map_partitions(
         explain_rows,
         rows,
         into=Explanations,
@@ -250,9 +250,7 @@ def label_trust(
     names = class_words(class_names(collect(classes, None)), settings.class_names)
     anchors = anchors_in(collect(keywords, ["code", "word", "keyword"]), len(names))
     oracle = Oracle(anchors, _spaces(vectors, thresholds), names, settings)
-    labels: Artifact[TrustLabels] = map_partitions(
-        label_explanations, tested, into=TrustLabels, rows=LABELS_AT_ONCE, oracle=oracle
-    )
+    labels = map_partitions(label_explanations, tested, into=TrustLabels, rows=LABELS_AT_ONCE, oracle=oracle)
     judged = [row["label"] for row in collect(labels, ["oracle", "label"]).to_pylist() if row["oracle"] == TOKI]
     say(" · ".join(f"{judged.count(label)} {label}" for label in ("trustworthy", "untrustworthy", "undecided")))
     return labels
@@ -274,7 +272,7 @@ def try_thresholds(
     ids, predictions = in_scope(explanations, settings.lemmatise)
     truths = {} if truth is None else {row["id"]: row["truth"] for row in collect(truth, ["id", "truth"]).to_pylist()}
     explainer = explanations["explainer"][0].as_py() if explanations.num_rows else ""
-    asked: Artifact[TrustSettings] = map_pieces(
+    asked = map_pieces(
         cut_rows,
         cuts(settings.theta_dist),
         into=TrustSettings,
@@ -322,7 +320,7 @@ def counterfactual_truth(
 ) -> Artifact[TrustTruth]:
     """What each correct prediction rests on: does it flip without its reasons, or without its shortcuts?"""
     weights, count = read_files(files), classes.rows
-    truth: Artifact[TrustTruth] = map_partitions(
+    truth = map_partitions(
         counterfactual_rows, samples, predictions, into=TrustTruth, subject=subject, files=weights, classes=count
     )
     _say(truth)
@@ -334,9 +332,7 @@ def rationale_truth(
     explained: Artifact[Explanations], samples: Artifact[Samples], text: str, rationales: str
 ) -> Artifact[TrustTruth]:
     """Whether at least half of each explanation's words are in the human rationale (explanation precision, §5)."""
-    pointed: Artifact[RationaleWords] = map_partitions(
-        rationale_rows, samples, into=RationaleWords, text=text, rationales=rationales
-    )
+    pointed = map_partitions(rationale_rows, samples, into=RationaleWords, text=text, rationales=rationales)
     truth: Artifact[TrustTruth] = write_table(
         truth_by_rationales(collect(explained, None), collect(pointed, ["id", "words"])), into=TrustTruth
     )
@@ -430,7 +426,7 @@ def show_trust(
         say("nothing to show")
         return write_table(TrustExamples.schema.empty_table(), into=TrustExamples)
     ids = frozenset(row["id"] for row in chosen)
-    kept: Artifact[ChosenTexts] = map_partitions(chosen_texts, samples, into=ChosenTexts, ids=ids, text=text)
+    kept = map_partitions(chosen_texts, samples, into=ChosenTexts, ids=ids, text=text)
     texts = {row["id"]: row["text"] for row in collect(kept, None).to_pylist()}
     scores = {
         row["id"]: dict(zip(row["words"], row["importance"], strict=True))

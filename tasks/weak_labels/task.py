@@ -139,7 +139,7 @@ def label_probabilistically(
     """Per sample the class that the labeler finds most probable, and how sure it is."""
     names = class_names(collect(classes, None))
     labeler = labeler_from(collect(model, columns=None))
-    labels: Artifact[WeakLabels] = map_partitions(
+    labels = map_partitions(
         label_partition,
         votes,
         into=WeakLabels,

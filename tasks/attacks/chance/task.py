@@ -35,7 +35,7 @@ from assay.tasks.subjects.predictions import require_same_samples
 @stage(version=1, title="attacked texts again")
 def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifact[Samples]:
     """The attacked texts as samples, to be asked about once more."""
-    texts: Artifact[Samples] = map_partitions(attacked_as_samples, attacked, into=Samples, text=text)
+    texts = map_partitions(attacked_as_samples, attacked, into=Samples, text=text)
     say(f"{texts.rows} attacked texts")
     return texts
 
@@ -43,7 +43,7 @@ def take_attacked_texts(attacked: Artifact[AttackedTexts], text: str) -> Artifac
 @stage(version=1, title="attacked images again")
 def take_attacked_images(images: Artifact[AdversarialImages], norm: Norm) -> Artifact[Samples]:
     """The attacked images as samples, to be asked about once more."""
-    samples: Artifact[Samples] = map_partitions(attacked_images_as_samples, images, into=Samples, norm=norm)
+    samples = map_partitions(attacked_images_as_samples, images, into=Samples, norm=norm)
     say(f"{samples.rows} attacked images")
     return samples
 

@@ -93,7 +93,7 @@ def match_entities(
     if training is not None:
         forms = reduce_partitions(known_entities, training, tokens=sentences.words, tags=sentences.tags)
         known = forms.get("forms") or frozenset()
-    matches: Artifact[EntityMatches] = map_partitions(
+    matches = map_partitions(
         match_rows, tagged, original, into=EntityMatches, tokens=sentences.words, tags=sentences.tags, known=known
     )
     cut = tally_of(matches).get("cut", 0)

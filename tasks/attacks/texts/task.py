@@ -87,7 +87,7 @@ def limit_texts(samples: Artifact[Samples], texts: int) -> Artifact[Samples]:
     """At most so many of the samples, the classes in proportion; a larger limit has all of these and more."""
     known = collect(samples, ["id", "gold"])
     chosen = draw_in_proportion(known["id"].to_pylist(), known["gold"].to_pylist(), texts)
-    kept: Artifact[Samples] = map_partitions(rows_with_ids, samples, into=Samples, ids=chosen)
+    kept = map_partitions(rows_with_ids, samples, into=Samples, ids=chosen)
     say(f"{kept.rows} of {samples.rows} texts")
     return kept
 
@@ -286,10 +286,7 @@ def _words_of_texts(corpus: _Corpus, swaps: Artifact[Any]) -> list[str]:
 def _sentence_vectors(corpus: _Corpus, swaps: Artifact[Any]) -> Artifact[WordVectors]:
     """FastText vectors of all words that an attacked text can have, by which sentences are compared."""
     words, seed = [Words(tuple(_words_of_texts(corpus, swaps)))], stage_seeds().integer("sentences")
-    vectors: Artifact[WordVectors] = map_pieces(
-        sentence_piece, words, into=WordVectors, name="vectors", texts=corpus.learnt, seed=seed
-    )
-    return vectors
+    return map_pieces(sentence_piece, words, into=WordVectors, name="vectors", texts=corpus.learnt, seed=seed)
 
 
 ROWS = 16  # texts of a partition: few, so that the bar moves and all workers have something to do
@@ -318,7 +315,7 @@ def attack_words(
         collect(vectors, None),
         collect(limits, None),
     )
-    attacked: Artifact[AttackedTexts] = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
+    attacked = map_partitions(attack_rows, samples, into=AttackedTexts, rows=ROWS, kit=kit)
     columns = collect(attacked, ["status", "reason", "ranking", "refused"])
     sentence = f"{TEXT_ATTACKS.of(attack.settings).word} · {summary(columns)}"
     refused = sum(count or 0 for count in columns["refused"].to_pylist())
@@ -345,7 +342,7 @@ def rewrite_texts(
     attack: TextRewrite,
 ) -> Rewritten:
     """Every text attacked by a function that makes another text of it, with draws of the text's own."""
-    attacked: Artifact[AttackedTexts] = map_partitions(
+    attacked = map_partitions(
         rewrite_rows,
         samples,
         into=AttackedTexts,
@@ -481,8 +478,7 @@ def _noised(
     severities: Sequence[int],
 ) -> Artifact[Samples]:
     options: dict[str, Any] = {"text": text, "kinds": tuple(kinds), "severities": tuple(severities)}
-    noisy: Artifact[Samples] = map_partitions(function, samples, into=Samples, **options, seeds=stage_seeds())
-    return noisy
+    return map_partitions(function, samples, into=Samples, **options, seeds=stage_seeds())
 
 
 @stage(version=9, title="noise findings")

@@ -76,10 +76,7 @@ def predict_images(
     contents = read_files(files)
     require_classes(contents, classes.rows, subject.settings.name)
     say(f"{subject.settings.network} · {evaluation.rows} images")
-    predictions: Artifact[Predictions] = map_partitions(
-        predict_table, evaluation, into=Predictions, subject=subject, files=contents
-    )
-    return predictions
+    return map_partitions(predict_table, evaluation, into=Predictions, subject=subject, files=contents)
 
 
 @stage(version=13, title="clean")

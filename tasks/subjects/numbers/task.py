@@ -46,10 +46,7 @@ def predict_numbers(
     """The number that the subject predicts for every sample, with its interval where it promises one."""
     say(f"{subject.settings.name} · {samples.rows} samples")
     reuse = Reuse() if subject.is_known_whole else None
-    predicted: Artifact[PredictedNumbers] = map_partitions(
-        predicted_numbers, samples, into=PredictedNumbers, reuse=reuse, subject=subject
-    )
-    return predicted
+    return map_partitions(predicted_numbers, samples, into=PredictedNumbers, reuse=reuse, subject=subject)
 
 
 @stage(version=1, title="numbers under noise", draws=True)
@@ -62,10 +59,9 @@ def predict_under_noise(
     known = numbers_of(collect(samples, ["id", *names]), names, subject.settings.name)
     spreads = {name: amount * float(np.nanstd(known[:, at])) for at, name in enumerate(names)}
     say(f"{subject.settings.name} · {100 * amount:g} % of the standard deviation on {plural(len(names), 'column')}")
-    predicted: Artifact[PredictedNumbers] = map_partitions(
+    return map_partitions(
         numbers_under_noise, samples, into=PredictedNumbers, subject=subject, spreads=spreads, seeds=stage_seeds()
     )
-    return predicted
 
 
 def numbers_under_noise(

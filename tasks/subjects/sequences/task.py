@@ -108,7 +108,7 @@ def predict_tags(
     samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Tagged]:
     """What the tagger says of every word."""
-    tagged: Artifact[Tagged] = map_partitions(tag_table, samples, into=Tagged, subject=subject, files=read_files(files))
+    tagged = map_partitions(tag_table, samples, into=Tagged, subject=subject, files=read_files(files))
     say(f"{subject.settings.tagger} · {samples.rows} sentences{cut_in_words(tagged)}")
     return tagged
 
@@ -145,8 +145,6 @@ def predict_scores(
     samples: Artifact[Samples], files: Artifact[SubjectFiles], subject: ResolvedSubject
 ) -> Artifact[Scored]:
     """How similar the scorer finds the sentences of every pair."""
-    scored: Artifact[Scored] = map_partitions(
-        score_table, samples, into=Scored, subject=subject, files=read_files(files)
-    )
+    scored = map_partitions(score_table, samples, into=Scored, subject=subject, files=read_files(files))
     say(f"{subject.settings.scorer} · {samples.rows} pairs{cut_in_words(scored)}")
     return scored

@@ -220,10 +220,9 @@ def predict_out_of_fold(table: pa.Table, *, models: CrossFitted) -> pa.Table:
 def _predicted(
     function: Callable[..., pa.Table], samples: Artifact[Samples], subject: ResolvedSubject, **constants: Any
 ) -> Artifact[Predictions]:
-    predictions: Artifact[Predictions] = map_partitions(
+    return map_partitions(
         function, samples, into=Predictions, reuse=Reuse() if subject.is_known_whole else None, **constants
     )
-    return predictions
 
 
 def _card_of_trained(

@@ -115,7 +115,7 @@ def teach_classifier(
 def encode_texts(training: Artifact[Samples], subject: ResolvedSubject) -> Artifact[TextFeatures]:
     """MiniLM's features of every training text, once."""
     column = subject.settings.text
-    features: Artifact[TextFeatures] = map_partitions(feature_rows, training, into=TextFeatures, text=column)
+    features = map_partitions(feature_rows, training, into=TextFeatures, text=column)
     say(f"features of {features.rows} texts")
     return features
 
@@ -158,7 +158,7 @@ def predict_texts(
 ) -> Artifact[Predictions]:
     """What the subject says of every text."""
     names, reuse = tuple(class_names(collect(classes, None))), Reuse() if subject.is_known_whole else None
-    predictions: Artifact[Predictions] = map_partitions(
+    predictions = map_partitions(
         predict_table, samples, into=Predictions, reuse=reuse, subject=subject, files=read_files(files), classes=names
     )
     say(f"{subject.settings.classifier} · {samples.rows} texts{cut_in_words(predictions)}")
