@@ -296,9 +296,10 @@ def hash_ids(ids: pa.Array) -> Hashes:
     return (hashed >> np.uint64(16)).astype(np.int64)
 
 
-def count_ids(samples: pa.Table) -> CountedIds:
-    """The hashes of a partition's ids, ready to be merged with those of the others."""
+def count_ids(samples: pa.Table, part: int = 0, parts: int = 1) -> CountedIds:
+    """The hashes of a partition's ids (of so many parts of all hashes one), ready to be merged with the others'."""
     hashes = hash_ids(samples.column("id").combine_chunks())
+    hashes = hashes[hashes % parts == part] if parts > 1 else hashes
     name = hashlib.sha256(hashes.tobytes()).hexdigest()
     return {"hashes": {name: hashes}, "times": {name: 1}}
 

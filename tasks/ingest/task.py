@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from hashlib import blake2b
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -210,9 +210,16 @@ def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int,
     )
 
 
+_HASHES_AT_ONCE = 10_000_000
+
+
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
-    """Nothing, or where the same id stands twice; eight bytes a row are held, not the ids."""
-    suspects = repeated_hashes(reduce_partitions(count_ids, samples, reuse=Reuse()))
+    """Nothing, or where the same id stands twice; eight bytes a row are held, not the ids, and of very many rows a part
+    of the hashes at a time."""
+    parts = -(-samples.rows // _HASHES_AT_ONCE)
+    each: list[dict[str, Any]] = [{"part": part, "parts": parts} for part in range(parts)] if parts > 1 else [{}]
+    met = [repeated_hashes(reduce_partitions(count_ids, samples, reuse=Reuse(), **part)) for part in each]
+    suspects = np.concatenate(met)
     if not len(suspects):
         return
     counts = reduce_partitions(count_suspects, samples, suspects=suspects[:1000])

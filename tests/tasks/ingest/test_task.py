@@ -77,8 +77,12 @@ def test_a_moved_folder_is_not_read_again(make_run: MakeRun, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("run")
+@pytest.mark.parametrize("at_once", [10_000_000, 30])
 @pytest.mark.parametrize("same_file", [True, False])
-def test_a_repeated_id_is_named_with_its_places(tmp_path: Path, same_file: bool) -> None:
+def test_a_repeated_id_is_named_with_its_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_file: bool, at_once: int
+) -> None:
+    monkeypatch.setattr("assay.tasks.ingest.task._HASHES_AT_ONCE", at_once)  # 30: four parts of a hundred hashes
     folder = write(tmp_path / "d", [*ROWS, ROWS[4]] if same_file else ROWS)
     if not same_file:
         write(folder, [("s4", 1, "ham"), ("other", 1, "ham")], name="b.csv")
@@ -92,6 +96,15 @@ def test_the_same_file_twice_is_seen_though_its_partitions_are_equal(make_run: M
         write(tmp_path / "d", ROWS[:10], name=name)
     with make_run(partitions=3), pytest.raises(InputError, match="3 samples named 's0'"):
         take_in(tmp_path / "d")
+
+
+def test_every_hash_is_in_one_part_and_equal_ones_in_the_same() -> None:
+    table = pa.table({"id": [f"s{row % 70}" for row in range(100)]})
+    whole = repeated_hashes(count_ids(table))
+    parts = [repeated_hashes(count_ids(table, part, 3)) for part in range(3)]
+    assert len(whole) == 30
+    assert min(map(len, parts)) > 0
+    assert sorted(np.concatenate(parts)) == whole.tolist()
 
 
 def test_hashes_of_equal_partitions_are_told_apart_from_their_sum() -> None:
