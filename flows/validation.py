@@ -238,7 +238,7 @@ def _converted(value: object, errors: Sequence[ErrorDetails], tags: Collection[s
 
 
 def replaced(value: object, where: Where, replacement: object) -> object:
-    """Some plain values with another one at a place.
+    """A copy of nested values in which the value at `where` is replaced.
 
     >>> replaced({"eps": [0, "x"]}, ("eps", 1), None)
     {'eps': [0, None]}

@@ -153,8 +153,14 @@ def layer_points(
     agrees = np.full(len(ids), np.nan)
     for circumstance in dict.fromkeys(shown):
         rows = where == circumstance
-        beside = matrix[train], targets[train], matrix[rows], targets[rows]
-        agrees[rows] = agreement(*beside, settings.neighbours, themselves=circumstance == TRAIN)
+        agrees[rows] = agreement(
+            matrix[train],
+            targets[train],
+            matrix[rows],
+            targets[rows],
+            settings.neighbours,
+            themselves=circumstance == TRAIN,
+        )
     columns: dict[str, Any] = {
         "id": ids,
         "subject": [subject] * len(ids),

@@ -297,7 +297,7 @@ def hash_ids(ids: pa.Array) -> Hashes:
 
 
 def count_ids(samples: pa.Table, part: int = 0, parts: int = 1) -> CountedIds:
-    """The hashes of a partition's ids (of so many parts of all hashes one), ready to be merged with the others'."""
+    """The hashes of a partition's ids that fall into one of `parts`, ready to be merged with other partitions'."""
     hashes = hash_ids(samples.column("id").combine_chunks())
     hashes = hashes[hashes % parts == part] if parts > 1 else hashes
     name = hashlib.sha256(hashes.tobytes()).hexdigest()

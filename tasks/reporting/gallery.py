@@ -106,18 +106,18 @@ def marked(text: str, spans: Iterable[Span]) -> list[Stretch]:
     return [*stretches, Stretch(shortened_gap(text[end:], first=end == 0, last=True))]
 
 
-def _whole_words(text: str, spans: Sequence[tuple[int, int]], others: Sequence[str]) -> list[tuple[int, int]]:
+def _whole_words(text: str, spans: Sequence[tuple[int, int]], counterparts: Sequence[str]) -> list[tuple[int, int]]:
     """The spans, each as wide as the words (by blanks) that it touches; those that then meet are one. Where whole words
-    came or went (`others`, what stands there in the other text), their neighbours are not touched.
+    were put in or removed (`counterparts`: the other text's side of each change), their neighbours are not touched.
 
     >>> before, after = changed_lines("acid ( hives )", [(0, 5, ""), (7, 12, "nettle rash"), (13, 13, "and ")])
     >>> [word.text for word in before if word.tone], [word.text for word in after if word.tone]
     (['acid', 'hives'], ['nettle rash', 'and'])
     """
     widened: list[tuple[int, int]] = []
-    for (start, stop), other in zip(spans, others, strict=True):
-        inside, words = text[start:stop], other.strip()
-        if words and words != other and not inside:
+    for (start, stop), counterpart in zip(spans, counterparts, strict=True):
+        inside, words = text[start:stop], counterpart.strip()
+        if words and words != counterpart and not inside:
             continue
         if inside.strip():
             start, stop = stop - len(inside.lstrip()), start + len(inside.rstrip())
