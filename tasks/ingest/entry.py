@@ -1,11 +1,11 @@
 """A piece of a source becomes samples and rejects, each reject with its reason; ids are checked to be unique over
-all pieces with eight bytes a row.
+all pieces by hashes of eight bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypedDict
 
 import numpy as np
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from assay.data.images import COLUMNS
 from assay.data.schemas import Samples
 from assay.infra.errors import InputError
+from assay.infra.stages.exact import Smallest
+from assay.infra.stages.shuffle import Received, parcels
 from assay.tasks.ingest.file_search import folder_of, listing
 from assay.tasks.ingest.gold import (
     checked_scores,
@@ -287,19 +289,22 @@ class CountedIds(TypedDict):
     times: dict[str, int]
 
 
-def hash_ids(ids: pa.Array) -> Hashes:
-    """A 48-bit hash of every id (48, so that the hashes of equal partitions can be added up without overflow)."""
+MOST_SUSPECTS = 1000
+"""So many hashes that came more than once are looked at: one repeated id is enough to stop."""
+
+
+def hash_ids(ids: pa.Array, bits: int = 48) -> Hashes:
+    """A hash of every id (of 48 bits, so that the hashes of equal partitions can be added up without overflow)."""
     from pandas.util import hash_array
 
     values = np.asarray(ids.to_numpy(zero_copy_only=False), dtype=object)
     hashed: NDArray[np.uint64] = hash_array(values, categorize=False)
-    return (hashed >> np.uint64(16)).astype(np.int64)
+    return (hashed >> np.uint64(64 - bits)).astype(np.int64)
 
 
-def count_ids(samples: pa.Table, part: int = 0, parts: int = 1) -> CountedIds:
-    """The hashes of a partition's ids that fall into one of `parts`, ready to be merged with other partitions'."""
+def count_ids(samples: pa.Table) -> CountedIds:
+    """The hashes of a partition's ids, ready to be merged with other partitions'."""
     hashes = hash_ids(samples.column("id").combine_chunks())
-    hashes = hashes[hashes % parts == part] if parts > 1 else hashes
     name = hashlib.sha256(hashes.tobytes()).hexdigest()
     return {"hashes": {name: hashes}, "times": {name: 1}}
 
@@ -307,15 +312,33 @@ def count_ids(samples: pa.Table, part: int = 0, parts: int = 1) -> CountedIds:
 def repeated_hashes(counted: CountedIds) -> Hashes:
     """The hashes met more than once: of repeated ids, and once in a while of two ids that collide."""
     met = ((hashes, counted["times"][name]) for name, hashes in counted["hashes"].items())
-    parts = [np.repeat(hashes // times, min(times, 2)) for hashes, times in met]
+    return _met_again([np.repeat(hashes // times, min(times, 2)) for hashes, times in met])
+
+
+def _met_again(parts: Sequence[Hashes]) -> Hashes:
     hashes = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
 
-def count_suspects(samples: pa.Table, suspects: Hashes) -> dict[str, int]:
+def ids_dealt(samples: pa.Table, parts: int) -> pa.Table:
+    """What a partition of very many sends to each part of the hashes: those of its ids that fall into it."""
+    hashes = hash_ids(samples.column("id").combine_chunks(), 64)
+    owners = hashes % parts
+    order = np.argsort(owners, kind="stable")
+    sent = np.split(hashes[order], np.searchsorted(owners[order], np.arange(1, parts)))
+    return parcels({part: hashes.tobytes() for part, hashes in enumerate(sent)})
+
+
+def repeated_in_part(part: int, received: Received) -> dict[str, Smallest]:  # noqa: ARG001 - what is sent to it says all
+    """Some of the hashes that came to one part more than once."""
+    again = _met_again([np.frombuffer(hashes, np.int64) for hashes in received.values()])
+    return {"again": Smallest.of(again.tolist(), MOST_SUSPECTS)}
+
+
+def count_suspects(samples: pa.Table, suspects: Hashes, bits: int) -> dict[str, int]:
     """How often each id occurs whose hash is among the suspects."""
     ids = samples.column("id").combine_chunks()
-    counts = pc.value_counts(ids.filter(pa.array(np.isin(hash_ids(ids), suspects))))
+    counts = pc.value_counts(ids.filter(pa.array(np.isin(hash_ids(ids, bits), suspects))))
     return {item["values"].as_py(): int(item["counts"].as_py()) for item in counts}
 
 

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from assay.data.schemas import (
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import (
+    Columns,
     Reuse,
     collect,
     columns_in,
@@ -39,18 +40,22 @@ from assay.infra.stages.partitions import (
     reduce_pieces,
 )
 from assay.infra.stages.runs import current_run
+from assay.infra.stages.shuffle import Parcels
 from assay.infra.stages.stage import say, stage, stage_seeds, waiting, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.ingest.entry import (
+    MOST_SUSPECTS,
     chosen_by_hash,
     count_ids,
     count_suspects,
     declared_classes,
+    ids_dealt,
     ids_of,
     places_of,
     prepare,
     read_piece,
     repeated_hashes,
+    repeated_in_part,
     survey_piece,
     surveyed_classes,
 )
@@ -210,19 +215,23 @@ def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int,
     )
 
 
-_HASHES_AT_ONCE = 10_000_000
+_AT_ONCE, _PART = 10_000_000, 2_500_000
+"""So many hashes of ids are looked at in one place; of more, so many at a time on the workers."""
 
 
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
-    """Nothing, or where the same id stands twice; eight bytes a row are held, not the ids, and of very many rows a part
-    of the hashes at a time."""
-    parts = -(-samples.rows // _HASHES_AT_ONCE)
-    each: list[dict[str, Any]] = [{"part": part, "parts": parts} for part in range(parts)] if parts > 1 else [{}]
-    met = [repeated_hashes(reduce_partitions(count_ids, samples, reuse=Reuse(), **part)) for part in each]
-    suspects = np.concatenate(met)
+    """Nothing, or where the same id stands twice: hashes tell, of very many rows those that partitions deal out."""
+    ids = Columns(samples, ("id",))
+    if samples.rows <= _AT_ONCE:
+        suspects, bits = repeated_hashes(reduce_partitions(count_ids, ids, reuse=Reuse()))[:MOST_SUSPECTS], 48
+    else:
+        parts = -(-samples.rows // _PART)
+        sent = map_partitions(ids_dealt, ids, into=Parcels, parts=parts)
+        again = reduce_pieces(repeated_in_part, range(parts), sent=sent)["again"]
+        suspects, bits = np.array(again.values, np.int64), 64
     if not len(suspects):
         return
-    counts = reduce_partitions(count_suspects, samples, suspects=suspects[:1000])
+    counts = reduce_partitions(count_suspects, ids, suspects=suspects, bits=bits)
     repeated = sorted(name for name, count in counts.items() if count > 1)
     if not repeated:
         return

@@ -14,10 +14,11 @@ import pytest
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import collect
 from assay.tasks.ingest import task
-from assay.tasks.ingest.entry import count_ids, count_suspects, repeated_hashes
+from assay.tasks.ingest.entry import count_ids, count_suspects, hash_ids, ids_dealt, repeated_hashes, repeated_in_part
 from assay.tasks.ingest.settings import Source
 from assay.tasks.ingest.sources import resolve
 from assay.tasks.ingest.task import Ingested, ingest
+from tests.support.posted import opened
 
 MakeRun = Callable[..., Any]
 
@@ -82,7 +83,8 @@ def test_a_moved_folder_is_not_read_again(make_run: MakeRun, tmp_path: Path) -> 
 def test_a_repeated_id_is_named_with_its_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_file: bool, at_once: int
 ) -> None:
-    monkeypatch.setattr("assay.tasks.ingest.task._HASHES_AT_ONCE", at_once)  # 30: four parts of a hundred hashes
+    monkeypatch.setattr("assay.tasks.ingest.task._AT_ONCE", at_once)
+    monkeypatch.setattr("assay.tasks.ingest.task._PART", 30)  # four parts of a hundred hashes
     folder = write(tmp_path / "d", [*ROWS, ROWS[4]] if same_file else ROWS)
     if not same_file:
         write(folder, [("s4", 1, "ham"), ("other", 1, "ham")], name="b.csv")
@@ -98,13 +100,12 @@ def test_the_same_file_twice_is_seen_though_its_partitions_are_equal(make_run: M
         take_in(tmp_path / "d")
 
 
-def test_every_hash_is_in_one_part_and_equal_ones_in_the_same() -> None:
-    table = pa.table({"id": [f"s{row % 70}" for row in range(100)]})
-    whole = repeated_hashes(count_ids(table))
-    parts = [repeated_hashes(count_ids(table, part, 3)) for part in range(3)]
-    assert len(whole) == 30
+def test_every_hash_is_dealt_to_one_part_and_equal_ones_to_the_same() -> None:
+    sent = ids_dealt(pa.table({"id": [f"s{row % 70}" for row in range(100)]}), 3)
+    parts = [repeated_in_part(part, {0: opened(sent, part)})["again"].values for part in range(3)]
     assert min(map(len, parts)) > 0
-    assert sorted(np.concatenate(parts)) == whole.tolist()
+    hashes = hash_ids(pa.array([f"s{row}" for row in range(30)]), 64)
+    assert sorted(hash_ for part in parts for hash_ in part) == sorted(hashes.tolist())
 
 
 def test_hashes_of_equal_partitions_are_told_apart_from_their_sum() -> None:
@@ -114,7 +115,7 @@ def test_hashes_of_equal_partitions_are_told_apart_from_their_sum() -> None:
     assert len(repeated_hashes(once)) == 0
     thrice = {"hashes": {name: once["hashes"][name] * 3}, "times": {name: 3}}
     assert sorted(repeated_hashes(thrice)) == sorted(once["hashes"][name])
-    assert count_suspects(table, once["hashes"][name][:1]) == {"a": 1}
+    assert count_suspects(table, once["hashes"][name][:1], 48) == {"a": 1}
 
 
 @pytest.mark.usefixtures("run")
