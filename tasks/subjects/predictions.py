@@ -311,11 +311,18 @@ def codes_of(
     indices = encoded.indices.to_numpy(zero_copy_only=False)
     if encoded.null_count:
         first = int(encoded.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise _no_class(ids, first, None, column, classes)
+        raise InputError(
+            f"Sample {ids[first].as_py()!r} has no prediction in the column {column!r}: list it under the source's "
+            "`required`, which rejects rows without one, or fill it in before."
+        )
     bad = [position for position, code in enumerate(table) if code is None]
     if bad:
         row = int(np.flatnonzero(np.isin(indices, bad))[0])
-        raise _no_class(ids, row, values[row].as_py(), column, classes)
+        code = f" or a code from 0 to {len(classes) - 1}" if _unambiguous_codes(classes) else ""
+        raise InputError(
+            f"Sample {ids[row].as_py()!r} has the prediction {values[row].as_py()!r} in the column {column!r}, "
+            f"expected one of {', '.join(classes)}{code}."
+        )
     return np.asarray(table, dtype=np.int16)[indices] if table else np.zeros(0, dtype=np.int16)
 
 
@@ -355,11 +362,3 @@ def _unambiguous_codes(classes: Sequence[str]) -> list[str]:
     """
     codes = [str(code) for code in range(len(classes))]
     return codes if set(codes).isdisjoint(classes) else []
-
-
-def _no_class(ids: pa.ChunkedArray, row: int, value: object, column: str, classes: Sequence[str]) -> InputError:
-    what = "no prediction" if value is None else f"the prediction {value!r}"
-    return InputError(
-        f"Sample {ids[row].as_py()!r} has {what} in the column {column!r}, expected one of {', '.join(classes)}"
-        f"{f' or a code from 0 to {len(classes) - 1}' if _unambiguous_codes(classes) else ''}."
-    )

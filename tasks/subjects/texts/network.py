@@ -156,6 +156,11 @@ def given_model(source: ModelSource, classes: Sequence[str]) -> tuple[dict[str, 
     who = f'The classifier "{source.written}"'
     files = complete(source.read(), source.written)
     module = read_network(files, who, "classes")
+    if module.config.problem_type == "multi_label_classification":
+        raise InputError(
+            f"{who} gives several labels at once (problem_type in its config.json), and a text here has one class: "
+            "give it as a function that answers with the probability of each class (docs/bring-your-own.md)."
+        )
     with made_of_files(who, "sequence classifier"):
         columns = columns_for(module.config, classes, who)
         tokenizer_in(files)

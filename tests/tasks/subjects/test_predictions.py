@@ -75,7 +75,7 @@ def test_codes_of_classes_that_are_numbers_themselves_are_refused() -> None:
         (pa.array([0, 3]), r"Sample 's1' has the prediction 3 .* from 0 to 2"),
         (pa.array([0, -1]), "prediction -1"),
         (pa.array([0.5, 1.0]), r"Sample 's0' has the prediction 0\.5"),
-        (pa.array(["ham", None]), "Sample 's1' has no prediction"),
+        (pa.array(["ham", None]), "Sample 's1' has no prediction in the column 'said': list it under .* `required`"),
         (pa.array([1.0, float("nan")]), "prediction nan"),
     ],
 )

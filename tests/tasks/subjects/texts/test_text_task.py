@@ -122,6 +122,15 @@ def test_a_model_with_one_output_is_told_how_it_is_given(run, tmp_path) -> None:
         predicted(resolved(tmp_path, "bert"), (0, 10))
 
 
+def test_a_model_of_several_labels_at_once_is_refused_and_may_be_trained_further(run, tmp_path) -> None:
+    config = save_tiny_bert(tmp_path / "bert") / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"problem_type": "multi_label_classification"}))
+    with pytest.raises(InputError, match=r"several labels at once \(problem_type in its config\.json\)"):
+        predicted(resolved(tmp_path, "bert"), (0, 10))
+    shares = collect(predicted(resolved(tmp_path, "bert", train={"epochs": 1, "batch_size": 8}), (0, 30)), None)
+    assert np.sum(shares["probabilities"].to_pylist(), axis=1) == pytest.approx(1)
+
+
 def test_a_folder_can_be_trained_further_with_other_classes(run, tmp_path) -> None:
     save_tiny_bert(tmp_path / "bert", names=["a", "b", "c"])
     subject = resolved(tmp_path, "bert", train={"epochs": 1, "batch_size": 8})
