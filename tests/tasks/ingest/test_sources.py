@@ -198,6 +198,17 @@ def test_files_of_one_source_share_their_columns(read: Reader, tmp_path: Path) -
     )
 
 
+def test_a_lake_may_grow_by_a_column_where_features_name_those_to_keep(read: Reader, tmp_path: Path) -> None:
+    table = pa.table({"id": ["a", "b"], "x": [1, 2], "gold": ["n", "y"]})
+    pq.write_table(table, tmp_path / "1.parquet")
+    pq.write_table(table.set_column(0, "id", [["c", "d"]]).append_column("new", [[3, 4]]), tmp_path / "2.parquet")
+    source = {"parquet": "*.parquet", "id": "id", "label": "gold"}
+    check(read, r"2\.parquet has a column 'new', which 1\.parquet has not", **source)
+    assert read(**source, features=["x"]).samples["x"].to_pylist() == [1, 2, 1, 2]
+    pq.write_table(table.drop_columns("x"), tmp_path / "2.parquet")
+    check(read, r"2\.parquet has no column 'x', which 1\.parquet has", **source, features=["x"])
+
+
 def test_ids_and_labels_must_be_names_or_whole_numbers(read: Reader, tmp_path: Path) -> None:
     pq.write_table(pa.table({"k": [0.5, 1.5], "v": [[1], [2]]}), tmp_path / "a.parquet")
     check(read, "has double in id column 'k'", parquet="a.parquet", id="k", classes=["n", "y"])
