@@ -140,7 +140,7 @@ def _assign(
         group=group,
         gold_in=settings.gold_in,
         delimiter=settings.delimiter,
-        closed=settings.features is not None and settings.votes is None,
+        closed=settings.keeps_only_named,
         heads=heads,
         classes=tuple(json.loads(metadata[b"classes"])) if b"classes" in metadata else None,
         image=image,

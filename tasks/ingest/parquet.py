@@ -191,8 +191,7 @@ def _in_types(table: pa.Table, schema: pa.Schema, name: str, votes: Collection[s
 
 
 def parquet_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
-    """The plain types of the first file, as its footer says; left out are an index that pandas stored without a name,
-    and columns that only later files have where `features` name those to keep: tables of a lake grow."""
+    """The plain types of the first file, as its footer says; an index that pandas stored without a name is left out."""
     schemas = {}
     for file in files:
         with parquet_file(file.url, file.name) as parquet:
@@ -201,13 +200,8 @@ def parquet_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
         schemas[file.name] = pa.schema(
             [(field.name, plain_type(field.type)) for field in stored if not field.name.startswith("__index_level_")]
         )
-    first, grows = schemas[files[0].name], settings.features is not None and settings.votes is None
-    headers = {
-        name: tuple(column for column in schema.names if not grows or column in first.names)
-        for name, schema in schemas.items()
-    }
-    require_same_columns(files, headers)
-    return first, {}
+    require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()}, settings)
+    return schemas[files[0].name], {}
 
 
 def index_parquet(file: SourceFile, _: Layout) -> FileIndex:

@@ -270,12 +270,13 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
     return SettingError(message, setting, column)
 
 
-def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]]) -> None:
-    """Nothing, or the sentence for the first file that has other columns than the first one."""
+def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]], settings: Source) -> None:
+    """Nothing, or the sentence for the first file that has other columns than the first one; a table may have grown by
+    some, where those to keep are named."""
     expected = columns[files[0].name]
     for file in files[1:]:
         missing = sorted(set(expected) - set(columns[file.name]))
-        more = sorted(set(columns[file.name]) - set(expected))
+        more = [] if settings.keeps_only_named else sorted(set(columns[file.name]) - set(expected))
         if missing or more:
             what = f"no column {missing[0]!r}, which" if missing else f"a column {more[0]!r}, which"
             has = "has" if missing else "has not"
@@ -304,9 +305,9 @@ def table_reader(
     rows it has, and its rows from one number to before another, with those columns.
     """
 
-    def columns(files: Sequence[SourceFile], _: Source) -> Columns:
+    def columns(files: Sequence[SourceFile], settings: Source) -> Columns:
         schemas = {file.name: types(file.url) for file in files}
-        require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()})
+        require_same_columns(files, {name: tuple(schema.names) for name, schema in schemas.items()}, settings)
         first = schemas[files[0].name]
         return pa.schema([(field.name, plain_type(field.type)) for field in first]), {}
 

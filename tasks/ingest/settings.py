@@ -259,6 +259,11 @@ class Source(Settings):
     """The share of rows that may be rejected before the run stops."""
 
     @property
+    def keeps_only_named(self) -> bool:
+        """Whether columns beside those that have a meaning are left out unless `features` name them."""
+        return self.features is not None and self.votes is None
+
+    @property
     def origin(self) -> str:
         """Which kind of source it is: the one place that is named."""
         return next(name for name in ORIGINS if getattr(self, name) is not None)

@@ -327,7 +327,7 @@ def _widest(schemas: Iterable[pa.Schema]) -> pa.Schema:
 def csv_columns(files: Sequence[SourceFile], settings: Source) -> Columns:
     """As the headers name them, and the first rows of the first file suggest."""
     heads = {file.name: csv_head(file, settings.delimiter) for file in files}
-    require_same_columns(files, {name: head.columns for name, head in heads.items()})
+    require_same_columns(files, {name: head.columns for name, head in heads.items()}, settings)
     return csv_types(files[0], heads[files[0].name], settings), heads
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from pydantic import ValidationError
 
 from assay.infra.errors import InputError
@@ -198,15 +199,17 @@ def test_files_of_one_source_share_their_columns(read: Reader, tmp_path: Path) -
     )
 
 
-def test_a_lake_may_grow_by_a_column_where_features_name_those_to_keep(read: Reader, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_lake_may_grow_by_a_column_where_features_name_those_to_keep(read: Reader, tmp_path: Path, kind: str) -> None:
+    write = {"parquet": pq.write_table, "csv": csv.write_csv}[kind]
     table = pa.table({"id": ["a", "b"], "x": [1, 2], "gold": ["n", "y"]})
-    pq.write_table(table, tmp_path / "1.parquet")
-    pq.write_table(table.set_column(0, "id", [["c", "d"]]).append_column("new", [[3, 4]]), tmp_path / "2.parquet")
-    source = {"parquet": "*.parquet", "id": "id", "label": "gold"}
-    check(read, r"2\.parquet has a column 'new', which 1\.parquet has not", **source)
+    write(table, tmp_path / f"1.{kind}")
+    write(table.set_column(0, "id", [["c", "d"]]).add_column(1, "new", [[3, 4]]), tmp_path / f"2.{kind}")
+    source = {kind: f"*.{kind}", "id": "id", "label": "gold"}
+    check(read, rf"2\.{kind} has a column 'new', which 1\.{kind} has not", **source)
     assert read(**source, features=["x"]).samples["x"].to_pylist() == [1, 2, 1, 2]
-    pq.write_table(table.drop_columns("x"), tmp_path / "2.parquet")
-    check(read, r"2\.parquet has no column 'x', which 1\.parquet has", **source, features=["x"])
+    write(table.drop_columns("x"), tmp_path / f"2.{kind}")
+    check(read, rf"2\.{kind} has no column 'x', which 1\.{kind} has", **source, features=["x"])
 
 
 def test_ids_and_labels_must_be_names_or_whole_numbers(read: Reader, tmp_path: Path) -> None:
