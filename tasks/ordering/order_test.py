@@ -22,15 +22,15 @@ from assay.infra.stages.runs import current_run
 from assay.infra.stages.shuffle import Received
 from assay.tasks.ordering.datasets import scores_of
 from assay.tasks.ordering.ranges import (
+    DrawnPatterns,
     FindLabelled,
-    HeaviestPatterns,
     LabelledSamples,
     LeftOut,
     Pools,
     Risks,
     Surroundings,
     counted_ties,
-    heaviest,
+    drawn,
     labelled_ranges,
     mean_risk,
     pattern_counts,
@@ -42,6 +42,7 @@ from assay.tasks.statistics.clusters import counted_share, kish, sums_by_cluster
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED
 from assay.tasks.statistics.order_test import (
+    MOST_PATTERNS,
     AreaSums,
     OrderTest,
     PatternTotals,
@@ -57,7 +58,7 @@ SHARES = ("first", "last", "untested")
 _AREA = 4  # columns of an area: those of `AreaSums`
 _WHOLE = "whole"
 RANGES_PER_SLOT = 8
-"""How many ranges per slot are counted at a time: each has up to 2 MB of patterns, of which few are kept."""
+"""How many ranges per slot are counted at a time: each has up to 1 MB of patterns, of which few are kept."""
 
 
 def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
@@ -138,7 +139,8 @@ class Counting:
         }
         if piece.order < self.whole:
             tested = known.take(known.tested)
-            patterns = heaviest(pattern_counts(tested.keys.scores, tested.patterns, tested.right))
+            counts = pattern_counts(tested.keys.scores, tested.patterns, tested.right)
+            patterns = drawn(counts, 2 * MOST_PATTERNS)
             counted |= {"patterns": {piece.name: patterns}, "risks": risks_along(known, here, self.pools)}
         if piece.order == self.confidence:
             counted["calibration"] = calibration_sums(known, here, self.pools)
@@ -147,7 +149,7 @@ class Counting:
     def counts(
         self,
         counted: Mapping[str, Any],
-        patterns: HeaviestPatterns | None,
+        patterns: DrawnPatterns | None,
         ends: Sequence[Integers],
         anywhere: Surroundings,
     ) -> OrderCounts:
@@ -172,7 +174,7 @@ class Counting:
 def count_orders(inputs: Sequence[Columns], known: FindLabelled, counting: Counting) -> list[OrderCounts]:
     """What is counted along each order of these columns."""
     ranges, counted = labelled_ranges(inputs, known, counting.pools), dict[str, Any]()
-    patterns = {at: HeaviestPatterns() for at in range(min(counting.whole, len(ranges.orders)))}
+    patterns = {at: DrawnPatterns() for at in range(min(counting.whole, len(ranges.orders)))}
     at_a_time = RANGES_PER_SLOT * current_run().most_at_once()
     for start in range(0, len(ranges.pieces), at_a_time):
         here = slice(start, start + at_a_time)

@@ -31,7 +31,7 @@ from assay.tasks.ordering import datasets, sorting
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN
 from assay.tasks.statistics.calibration import PARTS
 from assay.tasks.statistics.groups import group_hashes, hashed
-from assay.tasks.statistics.order_test import MOST_PATTERNS, PatternTotals, in_order_of_score
+from assay.tasks.statistics.order_test import MOST_PATTERNS, PatternTotals, drawn_patterns, in_order_of_score
 from assay.tasks.statistics.resampling import BLOCKS
 
 
@@ -112,9 +112,9 @@ def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.b
     return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
 
 
-class HeaviestPatterns:
-    """The patterns of ranges that follow each other: the heaviest, and all of the last tie, which may go on in the next
-    range. No more is kept of however many ranges."""
+class DrawnPatterns:
+    """The patterns of ranges that follow each other: those that are drawn, and all of the last tie, which may go on in
+    the next range. No more is kept of however many ranges."""
 
     def __init__(self) -> None:
         self._settled = self._open = np.zeros((4, 0), dtype=np.int64)
@@ -124,14 +124,12 @@ class HeaviestPatterns:
         both = _merged(np.concatenate([self._open, counted], axis=1))
         goes_on = both[0] == both[0].max(initial=np.iinfo(np.int64).min)
         settled = np.concatenate([self._settled, both[:, ~goes_on]], axis=1)
-        scores, _, samples, right = settled
-        kept = np.lexsort((right, ~scores, -samples))[:MOST_PATTERNS]  # those that `in_order_of_score` would keep
-        self._settled, self._open = settled[:, kept], both[:, goes_on]
+        self._settled, self._open = drawn(settled, MOST_PATTERNS), both[:, goes_on]
 
     def totals(self) -> PatternTotals:
         """What the patterns of all these ranges come to."""
-        scores, _, samples, right = np.concatenate([self._settled, self._open], axis=1)
-        return in_order_of_score(datasets.scores_of(scores), samples, right)
+        scores, patterns, samples, right = np.concatenate([self._settled, self._open], axis=1)
+        return in_order_of_score(datasets.scores_of(scores), samples, right, patterns)
 
 
 def _merged(counts: Integers) -> Integers:
@@ -143,11 +141,10 @@ def _merged(counts: Integers) -> Integers:
     return np.concatenate([ordered[:2, starts], np.add.reduceat(ordered[2:], starts, axis=1)])
 
 
-def heaviest(counts: Integers) -> Integers:
-    """Of very many patterns, those with the most samples: a range sends no more of them than four times what is
-    permuted."""
-    kept = np.lexsort((counts[1], counts[0], -counts[2]))[: 4 * MOST_PATTERNS]
-    return counts[:, np.sort(kept)]
+def drawn(counts: Integers, most: int) -> Integers:
+    """Of what `pattern_counts` found, so many patterns at most."""
+    scores, patterns, samples, _ = counts
+    return counts[:, drawn_patterns(samples, patterns, ~scores, most)]
 
 
 _RIGHT, _TESTED = 1, 2

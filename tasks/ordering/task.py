@@ -148,7 +148,7 @@ def score_samples(
     return Scored(scored[0], write_table(findings_table(findings), into=Findings))
 
 
-@stage(version=11, title="trend", draws=True)
+@stage(version=12, title="trend", draws=True)
 def judge_order(
     intervals: Artifact[Intervals],
     ours: Artifact[Intervals],

@@ -42,7 +42,7 @@ FEWEST_CLUSTERS = 10
 """With fewer patterns, or groups, their spread is not known well enough to test anything."""
 PERMUTATIONS = 9999
 MOST_PATTERNS = 1 << 14
-"""Where there are more patterns, those with the most samples are permuted: they carry nearly all that is known."""
+"""Where there are more patterns, so many of them are permuted: `drawn_patterns`."""
 INTERVAL = "interval holds one half"
 _CELLS = 1 << 20
 _CACHED = 1 << 16
@@ -67,19 +67,39 @@ def pattern_totals(scores: npt.ArrayLike, amounts: npt.ArrayLike, patterns: npt.
     """
     values, whole, codes = _columns(scores, amounts, patterns)
     distinct = codes_of(values)
-    units, where = np.unique(distinct * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
-    of_unit = np.empty(len(units))
-    of_unit[where] = values
-    return in_order_of_score(of_unit, np.bincount(where), sums_by_cluster(where, whole, len(units)))
+    units, first, where = np.unique(
+        distinct * (int(codes.max(initial=0)) + 1) + codes, return_index=True, return_inverse=True
+    )
+    samples, totals = np.bincount(where), sums_by_cluster(where, whole, len(units))
+    return in_order_of_score(values[first].astype(np.float64), samples, totals, np.asarray(patterns)[first])
 
 
-def in_order_of_score(scores: Floats, samples: Integers, amounts: Integers) -> PatternTotals:
+def in_order_of_score(scores: Floats, samples: Integers, amounts: Integers, patterns: npt.ArrayLike) -> PatternTotals:
     """These totals as they are permuted: the order is that of what they hold, whatever the patterns are called."""
-    if len(scores) > MOST_PATTERNS:
-        kept = np.lexsort((amounts, scores, -samples))[:MOST_PATTERNS]
-        scores, samples, amounts = scores[kept], samples[kept], amounts[kept]
+    kept = drawn_patterns(samples, patterns, scores, MOST_PATTERNS)
+    scores, samples, amounts = scores[kept], samples[kept], amounts[kept]
     order = np.lexsort((amounts, samples, scores))
     return PatternTotals(scores[order], samples[order], amounts[order])
+
+
+def drawn_patterns(samples: Integers, patterns: npt.ArrayLike, scores: npt.ArrayLike, most: int) -> Integers:
+    """The places of so many patterns at most, ascending; of more, drawn by their hash, each the likelier the more
+    samples it has (priority sampling: Duffield, Lund and Thorup 2007).
+
+    Those with the most samples alone would be those of which few rules vote: all of them at one end of the order. Which
+    are drawn is not up to scores (but of a pattern that has two) or amounts, so that a permutation among them is a test
+    as good as among all.
+
+    >>> drawn_patterns(np.array([1, 900, 1, 1]), [5, 6, 7, 8], [0, 0, 0, 0], most=2).tolist()
+    [1, 2]
+    """
+    if len(samples) <= most:
+        return np.arange(len(samples))
+    from pandas.util import hash_array
+
+    names = np.asarray(patterns)
+    shares = ((hash_array(names) >> np.uint64(11)) + np.uint64(1)) / 2.0**53
+    return np.sort(np.lexsort((np.asarray(scores), names, -(samples / shares)))[:most])
 
 
 class Trend(NamedTuple):

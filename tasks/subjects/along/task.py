@@ -56,7 +56,7 @@ def audited_in_order(
     return ordered_samples(order, decided, alike, audited)
 
 
-@stage(version=6, title="along", draws=True)
+@stage(version=7, title="along", draws=True)
 def follow_subject(
     curated: Artifact[CuratedSets],
     intervals: Artifact[Intervals],
@@ -103,7 +103,7 @@ def follow_subject(
     return Followed(write_table(findings_table(findings), into=Findings), write_table(kept, into=OrderedAnswers))
 
 
-@stage(version=4, title="gain along", draws=True)
+@stage(version=5, title="gain along", draws=True)
 def compare_along(
     original: Artifact[OrderedAnswers],
     defended: Artifact[OrderedAnswers],

@@ -117,7 +117,7 @@ def numbers_in(table: pa.Table, column: str) -> npt.NDArray[np.float64]:
     return np.asarray(feature_matrix(table, [column])[:, 0])
 
 
-@stage(version=3, title="regression", draws=True)
+@stage(version=4, title="regression", draws=True)
 def measure_numbers(
     samples: Artifact[Samples],
     predictions: Artifact[PredictedNumbers],

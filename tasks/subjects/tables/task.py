@@ -150,7 +150,7 @@ def measure_subject(
     return write_table(findings_table([*findings, flag]), into=Findings)
 
 
-@stage(version=11, title="along", draws=True)
+@stage(version=12, title="along", draws=True)
 def judge_subject(
     predictions: Artifact[Predictions],
     intervals: Artifact[Intervals],

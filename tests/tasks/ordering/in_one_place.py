@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.tasks.ordering.order_test import Counting, OrderCounts
-from assay.tasks.ordering.ranges import HeaviestPatterns, LabelledSamples, Pools, ends_in_order, surroundings
+from assay.tasks.ordering.ranges import DrawnPatterns, LabelledSamples, Pools, ends_in_order, surroundings
 from assay.tasks.ordering.sorting import Range
 from assay.tasks.ordering.validity import RIGHT, UNKNOWN, Ordered
 from assay.tasks.statistics.calibration import PARTS
@@ -50,7 +50,7 @@ def order_counts_at_once(known: LabelledSamples, pools: Pools) -> OrderCounts:
     ordered, counting = known.in_order(), Counting(pools, whole=1, confidence=0 if known.tested.all() else None)
     ends = ends_in_order(ordered, pools)
     here = surroundings([ends], PARTS)[0]
-    counted, patterns = counting.along(ordered, here, Range(0, 0))["0"], HeaviestPatterns()
+    counted, patterns = counting.along(ordered, here, Range(0, 0))["0"], DrawnPatterns()
     patterns.add(counted["patterns"].pop(Range(0, 0).name))
     return counting.counts(counted, patterns, [ends], here)
 

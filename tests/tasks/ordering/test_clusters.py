@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.tasks.ordering.datasets import keys_of
-from assay.tasks.ordering.ranges import HeaviestPatterns, heaviest, pattern_counts
+from assay.tasks.ordering.ranges import DrawnPatterns, pattern_counts
 from assay.tasks.ordering.task import find_clusters
-from assay.tasks.statistics.order_test import MOST_PATTERNS, pattern_totals
+from assay.tasks.statistics.order_test import MOST_PATTERNS, drawn_patterns, pattern_totals
 from tests.tasks.ordering.test_task import N, given_samples, given_votes
 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1) | st.integers(0, 4), st.booleans()))
 
 
 def totals_of(counted):
-    so_far = HeaviestPatterns()
+    so_far = DrawnPatterns()
     for counts in counted:
         so_far.add(counts)
     return so_far.totals()
@@ -35,15 +35,17 @@ def test_pattern_totals_are_those_of_one_place_wherever_ranges_end(rows, cuts):
     assert [column.tolist() for column in ranges] == [column.tolist() for column in whole]
 
 
-def test_of_very_many_patterns_those_with_most_samples_are_kept():
-    many = 5 * MOST_PATTERNS
-    counts = np.stack([np.arange(many), np.arange(many), 1 + np.arange(many) % 7, np.zeros(many, dtype=np.int64)])
-    assert heaviest(counts).shape[1] == 4 * MOST_PATTERNS
-    assert heaviest(counts)[2].sum() == np.sort(counts[2])[-4 * MOST_PATTERNS :].sum()
+def test_of_very_many_patterns_some_are_drawn_the_larger_the_likelier():
+    samples = np.repeat([1, 10, 100_000], [90_000, 9_000, 100])
+    kept = drawn_patterns(samples, np.arange(len(samples)), np.zeros(len(samples)), 4_096)
+    sizes, counts = np.unique(samples[kept], return_counts=True)
+    assert sizes.tolist() == [1, 10, 100_000]
+    assert counts[2] == 100
+    assert counts[1] / counts[0] == pytest.approx(1, abs=0.1)  # 90,000 samples of each
 
 
 @pytest.mark.parametrize("tie", [1, 3 * MOST_PATTERNS])
-def test_of_ranges_that_follow_each_other_the_heaviest_patterns_of_all_are_kept(tie):
+def test_of_ranges_that_follow_each_other_patterns_of_all_are_drawn(tie):
     """Ties end within ranges or reach over several; a pattern has samples in two."""
     n, generator = 5 * MOST_PATTERNS, np.random.default_rng(0)
     scores, right = np.repeat(-(np.arange(n) // tie), 2).astype(float), generator.random(2 * n) < 0.5

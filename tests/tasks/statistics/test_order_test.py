@@ -193,3 +193,14 @@ def test_an_order_does_not_differ_from_itself():
     area = area_sums(*drawn(3))
     assert area_difference(area, area) == pytest.approx(area_difference(area, area))
     assert area_difference(area, area).low == area_difference(area, area).high == 0
+
+
+def test_of_very_many_patterns_those_drawn_show_what_all_would(monkeypatch):
+    """The largest, of which few rules vote, all stand at one end: among them alone is no trend."""
+    monkeypatch.setattr("assay.tasks.statistics.order_test.MOST_PATTERNS", 512)
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([np.repeat(rng.random(600) * 0.03, 2), rng.random(20_000)])
+    patterns, right = np.concatenate([np.repeat(np.arange(600), 2), 600 + np.arange(20_000)]), rng.random(21_200)
+    test = order_test(scores, right < 0.8 + 0.19 * scores, patterns, np.arange(21_200), rng)
+    assert (test.clusters, test.p_value, test.verdict(0.01)) == (512, pytest.approx(1e-4), "adverse")
+    assert order_test(scores, right < 0.9, patterns, np.arange(21_200), rng).p_value > 0.01
