@@ -404,10 +404,7 @@ def least_time(store: Store, record: RunRecord) -> LeastTime | None:
             ends.append(began + stage.seconds)
             inputs = digests_in(manifest.ingredients["arguments"])
             after = frozenset(made_by[digest] for digest in inputs if digest in made_by)
-            computed = {part.files: part.cpu_seconds for part in manifest.parts if not part.taken_from}.values()
-            # A stage takes at least its own processor time and that of its slowest partition.
-            least = max(0.0, manifest.cpu_seconds - sum(computed)) + max(computed, default=0.0)
-            steps[number] = Step(stage.title, after, least, manifest.cpu_seconds)
+            steps[number] = Step(stage.title, after, manifest.least_seconds, manifest.cpu_seconds)
         made_by |= {output["digest"]: number for output in stage.outputs.values()}
     if not steps or not record.slots:
         return None

@@ -77,6 +77,7 @@ class Workbench:
     counts_verified: int = 0
     verified: int = 0
     cpu_seconds: float = 0.0
+    longest_call: float = 0.0
     quarantined: list[str] = field(default_factory=list)
     priority: int = 0
     waited: float = 0.0
@@ -178,7 +179,12 @@ class Workbench:
     def count(self, part: Part) -> None:
         """Add what a part cost. What was computed in this process is counted with the body that waited for it."""
         if part.worker != HERE:
-            self.cpu_seconds += part.cpu_seconds
+            self.spent(part.cpu_seconds, part.cpu_seconds)
+
+    def spent(self, seconds: float, longest: float) -> None:
+        """Add what calls on workers cost, the longest of them so many seconds."""
+        self.cpu_seconds += seconds
+        self.longest_call = max(self.longest_call, longest)
 
     def progress(self, done: int, total: int) -> None:
         """Tell whoever watches how far the stage is; it goes no further once the run is over."""
@@ -367,6 +373,7 @@ class Stage(Generic[P, R]):
             commit=keys.git_commit(),
             quarantined=tuple(bench.quarantined),
             counted=tuple(bench.counted),
+            least_seconds=round(bench.longest_call + cpu_seconds, 3),
         )
         committed = bench.run.store.commit(manifest)
         if not is_shared(bench.run.store, f"{self.name}/{bench.key}", but=bench.run.id):

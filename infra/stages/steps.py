@@ -14,14 +14,21 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from assay.infra.engines.calls import Call, Folded, Outcome
 from assay.infra.errors import AssayError, InputError, RunError, error_text
 from assay.infra.stages.exact import Seeds, decode_tally, encode_tally, merge, mergeable
-from assay.infra.stages.partition_work import HERE, PartitionWork, call_function, differing_outputs, write_partition
+from assay.infra.stages.partition_work import (
+    HERE,
+    PartitionWork,
+    call_function,
+    differing_outputs,
+    whereabouts,
+    write_partition,
+)
 from assay.infra.stages.reuse import differs_error, find_earlier_parts, json_hash, take_earlier_parts
 from assay.infra.stages.stage import Workbench, current_workbench
 from assay.infra.storage.artifacts import Artifact, Part, PartFile, Table
@@ -158,7 +165,8 @@ def on_workers(function: Callable[..., V], *each: Sequence[object], **constants:
     for outcome in bench.engine.run(calls, gpu=bench.gpu):
         raise_failure(bench, outcome, calls[outcome.index].name)
         values[outcome.index], seconds = cast("tuple[V, float]", outcome.value)
-        bench.cpu_seconds += seconds if outcome.worker != HERE else 0.0
+        if outcome.worker != HERE:
+            bench.spent(seconds, seconds)
     return [values[index] for index in range(len(calls))]
 
 
@@ -183,10 +191,12 @@ def count_partitions(step: StepWork) -> Any:
     todo = [item for item in work if item.index not in known]
     counted = [known[index] for index in sorted(known)]
     if todo or not work:
-        calls, done = step.calls(count_partition, todo), lambda more: bench.progress(len(known) + more, len(work))
-        folded: Folded[Any] = bench.engine.fold(calls, merge, gpu=bench.gpu, done=done)
+        calls, done = step.calls(timed_count, todo), lambda more: bench.progress(len(known) + more, len(work))
+        folded: Folded[Timed] = bench.engine.fold(calls, merge_timed, gpu=bench.gpu, done=done)
         raise_failures(bench, folded.failed)
-        counted += [] if folded.value is None else [folded.value]  # where all failed that the run may do without
+        if folded.value is not None:  # None where all failed that the run may do without
+            counted.append(folded.value.counted)
+            bench.spent(folded.value.seconds, folded.value.longest)
     bench.computed += len(todo)
     # Keep in mind what was taken, and which counts lie there now for others to take.
     bench.counts_taken += len(known)
@@ -197,6 +207,26 @@ def count_partitions(step: StepWork) -> Any:
             file = PartFile(item.mark, 0, "", there[item.mark])
             bench.counted.append(Part(item.index, (file,), (), HERE, "cpu", 0.0, 0.0, content=item.content))
     return functools.reduce(merge, counted) if counted else None
+
+
+class Timed(NamedTuple):
+    """What was counted in some partitions, and the seconds of workers' processors, in all and of the longest call."""
+
+    counted: Any
+    seconds: float
+    longest: float
+
+
+def timed_count(work: PartitionWork, constants: Mapping[str, Any]) -> Timed:
+    """What the function counted in one partition; what it takes this process counts as the stage's anyway."""
+    counted, seconds = _timed(count_partition, (work, constants), {})
+    spent = seconds if whereabouts()[0] != HERE else 0.0
+    return Timed(counted, spent, spent)
+
+
+def merge_timed(left: Timed, right: Timed) -> Timed:
+    """Both as one."""
+    return Timed(merge(left.counted, right.counted), left.seconds + right.seconds, max(left.longest, right.longest))
 
 
 def count_partition(work: PartitionWork, constants: Mapping[str, Any]) -> object:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from plumbing_workload import Numbers, Piece, Scaled, burn, double, kill_once, make_numbers
+from plumbing_workload import Numbers, Piece, Scaled, burn, count_slowly, double, kill_once, make_numbers
 
 from assay.infra.engines.calls import Engine
 from assay.infra.engines.opening import open_engine
 from assay.infra.errors import InputError, RunError
 from assay.infra.settings import Compute
-from assay.infra.stages.partitions import collect, map_partitions, map_pieces
+from assay.infra.stages.partitions import collect, map_partitions, map_pieces, reduce_partitions
 from assay.infra.stages.runs import Run
 from assay.infra.stages.stage import stage, write_table
 from assay.infra.stages.steps import on_workers
@@ -137,6 +137,20 @@ def test_what_is_no_partitions_is_computed_on_workers_and_counts_as_the_stages(r
         assert collect(result, None)["id"].to_pylist() == names
     assert str(os.getpid()) not in {(tmp_path / name).read_text() for name in names}
     assert run.record.stages[0].cost["cpu"] > 0.2 * len(names)
+
+
+@stage(version=1)
+def counted(numbers: Artifact[Numbers], folder: str) -> Artifact[Numbers]:
+    rows = reduce_partitions(count_slowly, numbers, folder=folder)
+    return write_table(pa.table({"id": ["rows"], "x": [rows]}), into=Numbers)
+
+
+def test_what_is_counted_on_workers_counts_as_the_stages(run_on, two_workers, tmp_path):
+    with run_on(two_workers) as run:
+        assert collect(counted(make(40, 4), str(tmp_path)), None)["x"].to_pylist() == [40]
+    made = run.record.stages[1]
+    assert made.cost["cpu"] > 0.2 * 4
+    assert 0.2 <= run.store.manifest(made.stage, made.key).least_seconds < 0.2 * 4
 
 
 @pytest.mark.parametrize(
