@@ -364,7 +364,7 @@ def mean_risk(units: int, samples: int) -> float:
     return units / (samples << _UNITS) if samples else float("nan")
 
 
-SHARE = 6
+SHARE = 4
 """Of the rows of a range as `sorting` cuts them, one in so many: a sample takes several times the memory here."""
 
 
