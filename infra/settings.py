@@ -147,6 +147,9 @@ class StandsOn(Settings):
         return self
 
 
+ENGINES_HERE = ("local", "serial")
+
+
 class Compute(Settings):
     """Where the work runs. None of it changes a result, so none of it enters a stage's key."""
 
@@ -180,13 +183,18 @@ class Compute(Settings):
     """Whose results are taken from the store: of the same make of processor (`strict`), or also of others that computed
     the same bits in a test (`portable`), so that mixed machines share a store."""
 
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether the work is done here, not on a cluster."""
+        return self.engine in ENGINES_HERE
+
     @field_validator("engine")
     @classmethod
     def _engine_is_known(cls, engine: str) -> str:
         names_a_class = "." in engine and all(part.isidentifier() for part in engine.split("."))
-        if names_a_class or engine in ("local", "serial") or "://" in engine:
+        if names_a_class or engine in ENGINES_HERE or "://" in engine:
             return engine
-        meant = nearest(engine, ("local", "serial"))
+        meant = nearest(engine, ENGINES_HERE)
         raise ValueError(
             "there is no such engine: write local, serial, a scheduler's address (tls://host:8786), "
             "or the dotted path of a Dask cluster class (dask_kubernetes.operator.KubeCluster)"
@@ -195,7 +203,7 @@ class Compute(Settings):
 
     @model_validator(mode="after")
     def _settings_fit_the_engine(self) -> "Compute":
-        if self.options and (self.engine in ("local", "serial") or "://" in self.engine):
+        if self.options and (self.on_this_machine or "://" in self.engine):
             raise ValueError(f"options are arguments of a Dask cluster class, and engine {self.engine!r} is none")
         if self.engine == "local" and self.workers == 0 and self.gpu_workers == 0:
             raise ValueError("workers: 0 with gpu_workers: 0 leaves nobody to do the work; one of them must be more")

@@ -479,7 +479,7 @@ class DaskEngine(Engine):
 
     def _window(self, gpu: bool) -> Window:
         self._turns["CPU"].check()
-        slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
+        slot = route(gpu, self._settings, self.slots(), self._say)
         return Window(self._pool, slot, self._settings.retries, self._patience)
 
     def _outcomes(self, window: Window, calls: Outstanding) -> Iterator[Outcome]:

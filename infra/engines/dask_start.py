@@ -27,7 +27,7 @@ from distributed.worker_memory import parse_memory_limit
 from assay.infra.engines import dask_processes
 from assay.infra.engines.calls import OF_C_LIBRARY
 from assay.infra.engines.dask_processes import SchedulerWithoutHTTP, WorkerWithoutHTTP, workers_go_without_main
-from assay.infra.engines.devices import local_crew
+from assay.infra.engines.devices import gpus_here, local_crew
 from assay.infra.environment import ONE_EACH, environment_with
 from assay.infra.errors import InputError, RunError, SettingError
 from assay.infra.settings import Compute
@@ -125,7 +125,7 @@ def start_fork_server(settings: Compute, libraries: Sequence[str] = ()) -> bool:
     It imports for all of them what they need before their first call, and they share its memory. GPU workers are not:
     CUDA does not survive a fork if a library asked for devices before it. On macOS a fork is not safe either.
     """
-    if sys.platform != "linux" or any(member.gpu for member in local_crew(settings)):
+    if sys.platform != "linux" or gpus_here(settings):
         return False
     utils._forkserver_preload_set = True  # Dask would import all that it can use
     forkserver.set_forkserver_preload(["distributed", dask_processes.__name__, *libraries])

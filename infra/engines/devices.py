@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.infra.engines.calls import Slot, Slots, process_state, slot_here
 from assay.infra.errors import InputError
@@ -85,14 +85,18 @@ def local_crew(settings: Compute) -> list[LocalWorker]:
     """The workers that the settings ask for on this machine."""
     from dask.system import CPU_COUNT
 
-    devices = [] if settings.gpu == "never" else cuda_devices()
     cpus = CPU_COUNT if settings.workers == "auto" else settings.workers
-    gpus = len(devices) if settings.gpu_workers == "auto" else 0 if settings.gpu == "never" else settings.gpu_workers
     plain = [LocalWorker(f"cpu-{number}", gpu=False) for number in range(cpus)]
-    return plain + [LocalWorker(f"gpu-{n}", True, devices[n % len(devices)] if devices else "") for n in range(gpus)]
+    return plain + [LocalWorker(f"gpu-{number}", True, cuda) for number, cuda in enumerate(gpus_here(settings))]
 
 
-HERE = ("local", "serial")
+def gpus_here(settings: Compute) -> list[str]:
+    """The CUDA device of each GPU worker that the settings ask for on this machine; "" where it has none."""
+    if settings.gpu == "never":
+        return []
+    devices = cuda_devices()
+    wanted = len(devices) if settings.gpu_workers == "auto" else settings.gpu_workers
+    return [devices[number % len(devices)] if devices else "" for number in range(wanted)]
 
 
 class Notices(list[str]):
@@ -111,39 +115,34 @@ class Notices(list[str]):
         self._say(text)
 
 
-def route(
-    gpu: bool, policy: Literal["preferred", "required", "never"], slots: Slots, engine: str, notices: Notices
-) -> Slot:
+def route(gpu: bool, settings: Compute, slots: Slots, notices: Notices) -> Slot:
     """The kind of slot that work goes to, or an error at once where a GPU is required and there is none."""
-    if not gpu or policy == "never":
+    if not gpu or settings.gpu == "never":
         return "CPU"
     if slots.gpu:
         return "GPU"
-    if policy == "required":
-        raise InputError(_nobody(engine))
+    if settings.gpu == "required":
+        raise InputError(_nobody(settings))
     notices.once("No GPU: stages that would like one run on CPUs (compute.gpu: preferred)")
     return "CPU"
 
 
 def require_gpu_here(settings: Compute) -> None:
     """Raise at once, before anything is started, where the settings require a GPU of this machine and it has none."""
-    if settings.gpu != "required" or settings.engine not in HERE:
-        return
-    offered = len(cuda_devices()) if settings.gpu_workers == "auto" else settings.gpu_workers
-    if not offered:
-        raise InputError(_nobody(settings.engine))
+    if settings.gpu == "required" and settings.on_this_machine and not gpus_here(settings):
+        raise InputError(_nobody(settings))
 
 
-def _nobody(engine: str) -> str:
-    if engine in HERE:
+def _nobody(settings: Compute) -> str:
+    if settings.on_this_machine:
         return (
             "compute.gpu is required, but this machine shows no CUDA device (nvidia-smi lists none); run where there "
             "is one, let compute.engine name a Dask scheduler that a GPU worker has joined (`assay worker --gpu "
             "ADDRESS`), or set compute.gpu: preferred to use CPUs"
         )
-    where = engine if "://" in engine else "ADDRESS"
+    where = settings.engine if "://" in settings.engine else "ADDRESS"
     return (
-        f"compute.gpu is required, but no worker of {engine} offers a GPU; start one on a machine that has it "
+        f"compute.gpu is required, but no worker of {settings.engine} offers a GPU; start one on a machine that has it "
         f"(`assay worker --gpu {where}`), or set compute.gpu: preferred to use CPUs"
     )
 

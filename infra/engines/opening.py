@@ -21,7 +21,7 @@ from assay.infra.engines.calls import (
     process_state,
     unheard,
 )
-from assay.infra.engines.devices import Notices, cuda_devices, local_crew, route
+from assay.infra.engines.devices import Notices, gpus_here, local_crew, route
 from assay.infra.errors import InputError, Stopped
 from assay.infra.settings import Compute
 from assay.infra.storage.keys import processor_of
@@ -37,16 +37,15 @@ class SerialEngine(Engine):
         self._closed = False
         self._say = Notices(notice)
         self.notices: list[str] = self._say
-        wanted = settings.gpu_workers
-        self._gpus = 0 if settings.gpu == "never" else len(cuda_devices()) if wanted == "auto" else wanted
+        self._slots = Slots(cpu=1, gpu=min(1, len(gpus_here(settings))))
 
     def slots(self) -> Slots:
         """One CPU slot, and one GPU slot where there is a GPU."""
-        return Slots(cpu=1, gpu=min(1, self._gpus))
+        return self._slots
 
     def run(self, calls: Iterable[Call], *, gpu: bool = False) -> Iterator[Outcome]:
         """The outcome of every call, in order."""
-        slot = route(gpu, self._settings.gpu, self.slots(), self._settings.engine, self._say)
+        slot = route(gpu, self._settings, self._slots, self._say)
         return (self._outcome(call, slot) for call in calls)
 
     def fold(self, calls: Iterable[Call], merge: Merge[V], *, gpu: bool = False, done: OnDone = unheard) -> Folded[V]:
@@ -89,7 +88,7 @@ class SerialEngine(Engine):
 
 def expected_slots(settings: Compute) -> Slots | None:
     """The slots that this machine will have once the engine is started; None where only the engine itself can tell."""
-    if settings.engine not in ("local", "serial"):
+    if not settings.on_this_machine:
         return None
     crew = local_crew(settings)
     gpus = sum(worker.gpu for worker in crew)
@@ -98,7 +97,7 @@ def expected_slots(settings: Compute) -> Slots | None:
 
 def engine_for_plan(settings: Compute) -> Engine:
     """The engine of somebody who only looks: a cluster that would have to be started first is not."""
-    if settings.engine not in ("local", "serial") and "://" not in settings.engine:
+    if not settings.on_this_machine and "://" not in settings.engine:
         raise InputError(
             f"Only the workers of {settings.engine} can say which results are theirs, and a plan starts no cluster: "
             "run the pipeline, or let compute.engine be a scheduler's address for the plan."

@@ -266,14 +266,14 @@ class Run:
     def numeric_profile(self) -> dict[str, str]:
         """The profile of where partitions are computed: this machine, or the workers of a cluster."""
         profile = dict(numeric_profile(self.compute.profile))
-        if self.compute.engine not in ("local", "serial"):
+        if not self.compute.on_this_machine:
             profile["processor"] = self.engine.processor(self.compute.profile)
         return profile
 
     @cached_property
     def accelerator(self) -> dict[str, str]:
         """What a result from a GPU of this run depends on: the device, CUDA, cuDNN, and where TF32 is used."""
-        if self.compute.engine in ("local", "serial"):
+        if self.compute.on_this_machine:
             return accelerator_here()
         (outcome,) = self.engine.run([Call(0, "asking a GPU worker what it is", accelerator_here)], gpu=True)
         if outcome.error is not None:

@@ -86,7 +86,8 @@ def test_processors_of_one_maker_with_the_same_instructions_are_told_apart() -> 
     ],
 )
 def test_route(gpu: bool, policy: str, there: int, slot: str) -> None:
-    assert route(gpu, policy, Slots(cpu=2, gpu=there), "local", Notices(lambda _: None)) == slot
+    settings = Compute.model_validate({"gpu": policy})
+    assert route(gpu, settings, Slots(cpu=2, gpu=there), Notices(lambda _: None)) == slot
 
 
 @pytest.mark.parametrize(
@@ -99,7 +100,7 @@ def test_route(gpu: bool, policy: str, there: int, slot: str) -> None:
 )
 def test_a_required_gpu_that_is_missing_says_what_to_start(engine: str, way_out: str) -> None:
     with pytest.raises(InputError, match=way_out):
-        route(True, "required", Slots(cpu=2, gpu=0), engine, Notices(lambda _: None))
+        route(True, Compute(gpu="required", engine=engine), Slots(cpu=2, gpu=0), Notices(lambda _: None))
 
 
 def test_devices_are_those_that_this_process_may_see(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
