@@ -7,7 +7,7 @@ from __future__ import annotations
 import functools
 import threading
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from assay.infra.errors import AssayError, RunError, error_text
 from assay.infra.stages import runs
 from assay.infra.storage.artifacts import Artifact, Kind
-from assay.infra.storage.keys import Given, Work
+from assay.infra.storage.keys import Given, Work, handles_in
 
 R = TypeVar("R")
 _LOOK_SECONDS = 0.5
@@ -197,7 +197,7 @@ class Plan(runs.Conductor):
     def play(self, stage: runs.Playable, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the stage would return: its handles where the store has them, promises of handles where not."""
         run, manifest, key = runs.current_run(), None, ""
-        if any(_is_promise(value) for value in (*args, *kwargs.values())):
+        if any(handle.digest.startswith(_PROMISED) for handle in handles_in((args, kwargs))):
             outlook = MAY_RUN
         else:
             key = stage.key(args, kwargs)
@@ -242,13 +242,3 @@ def as_announced(body: Callable[..., Any], handles: Mapping[str, Artifact[Any]])
     """Handles in the shape that the function of a stage says it returns: one, or a named tuple of several."""
     announced: Any = typing.get_type_hints(body).get("return")
     return announced(**handles) if isinstance(announced, type) and issubclass(announced, tuple) else handles["result"]
-
-
-def _is_promise(value: object) -> bool:
-    if isinstance(value, Artifact):
-        return value.digest.startswith(_PROMISED)
-    if isinstance(value, Mapping):
-        return any(_is_promise(item) for item in value.values())
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return any(_is_promise(item) for item in value)
-    return False

@@ -293,7 +293,7 @@ def work_signature(
 ) -> Work:
     """The work of a stage with these arguments; `made_by` says of digests what work made them."""
     described = {name: _described(value) for name, value in arguments.items() if name not in DRAWN}
-    given = tuple(dict.fromkeys(_handles(tuple(arguments.values()))))
+    given = tuple(dict.fromkeys(handles_in(arguments)))
     own = _short_hash([stage, device, _without_amounts(described)])
     factors = [factor for name, factor in _amounts(described) if learns or name not in LEARNED]
     above = sorted({made_by.get(handle.digest, "") for handle in given})
@@ -349,14 +349,15 @@ def _described(value: object) -> Any:
     return [type(value).__name__, _described(settings) if isinstance(settings, BaseModel) else None]
 
 
-def _handles(values: object) -> Iterator[Given]:
+def handles_in(values: object) -> Iterator[Given]:
+    """The handles among the arguments of a stage, however deep."""
     if isinstance(values, Artifact):
         yield Given(values.kind, values.digest, values.rows or 0)
     elif isinstance(values, Mapping):
-        yield from _handles(tuple(values.values()))
+        yield from handles_in(tuple(values.values()))
     elif isinstance(values, Sequence) and not isinstance(values, str | bytes):
         for value in values:
-            yield from _handles(value)
+            yield from handles_in(value)
 
 
 def _amounts(described: object) -> Iterator[tuple[str, float]]:
