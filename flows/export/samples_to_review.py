@@ -38,6 +38,7 @@ from assay.flows.report.records import (
     subjects_in,
     tables_of,
 )
+from assay.flows.report.samples import rows_of
 from assay.flows.yaml_document import suggestion
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
@@ -88,7 +89,7 @@ def samples_to_review(
     ids = ranked["id"].to_pylist()
     measure = measure_named(by)
     why = tuple(measure.number_text(value) for value in ranked["value"].to_pylist())
-    labels = {} if ours is None else {row["id"]: row for row in _rows_of(store, ours.labels, ids).to_pylist()}
+    labels = {} if ours is None else {row["id"]: row for row in rows_of(store, ours.labels, ids).to_pylist()}
     return SamplesToReview(tuple(ids), why, by, labeler, labels)
 
 
@@ -146,11 +147,10 @@ def ids_without_gold(store: Store, record: RunRecord) -> pa.Array:
     return pa.concat_tables(part.filter(pc.is_null(part["gold"])) for part in parts)["id"].combine_chunks()
 
 
-def _rows_of(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:
-    """The rows of a table that are of these samples, in their order."""
-    wanted = pa.array(ids, pa.string())
-    rows = pa.concat_tables(part.filter(pc.is_in(part["id"], value_set=wanted)) for part in parts_of(store, artifact))
-    return rows.take(pc.drop_null(pc.index_in(wanted, rows["id"].combine_chunks())))
+def _rows_in_order(store: Store, artifact: Artifact[Any], ids: Sequence[str]) -> pa.Table:
+    """The rows of a table that are of these samples, in the order of the ids."""
+    rows = rows_of(store, artifact, ids)
+    return rows.take(pc.drop_null(pc.index_in(pa.array(ids, pa.string()), rows["id"].combine_chunks())))
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -176,7 +176,7 @@ def export_hardest(store: Store, record: RunRecord, count: int, target: Path, su
     chosen = subject or subjects[0]
     mine = hardest.filter(pc.and_(pc.equal(hardest["subject"], chosen), pc.less_equal(hardest["place"], count)))
     ids, masked = list(dict.fromkeys(mine["id"].to_pylist())), shows_no_text(record.settings)
-    samples = _rows_of(store, samples_of_run(record), ids)
+    samples = _rows_in_order(store, samples_of_run(record), ids)
     classes, texts = dict(enumerate(classes_of(store, record))), _text_columns(record.settings)
     hard = list(hard_samples(mine, samples, classes, texts, masked))
     table = hardest_table(hard, samples, masked, original_paths(store, record))
@@ -271,7 +271,7 @@ def write_tasks(
     `files` Label Studio reads pictures as files, not inside the tasks."""
     require_new(target)
     classes = classes_of(store, record)
-    samples = _rows_of(store, samples_of_run(record), chosen.ids)
+    samples = _rows_in_order(store, samples_of_run(record), chosen.ids)
     shown_as, column = display_of(record, samples, classes, text)
     paths, masked = original_paths(store, record), shows_no_text(record.settings)
     files, tasks = files and shown_as == "image", list[dict[str, Any]]()

@@ -61,8 +61,7 @@ def _written(value: object) -> str:
 
 def rows_of(store: Store, artifact: Artifact[Any], ids: Collection[str]) -> pa.Table:
     """The rows of these ids of the table behind a handle, in sample order."""
-    wanted = pa.array(sorted(ids), pa.string())
-    return pa.concat_tables([read_rows(store.folder, part, wanted) for part in store.output(artifact).in_order])
+    return read_rows(store.folder, store.output(artifact).in_order, ids)
 
 
 def _votes(store: Store, record: RunRecord, ids: Collection[str], classes: Mapping[int, str]) -> dict[str, str]:

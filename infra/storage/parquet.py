@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -340,17 +340,20 @@ def read_part(folder: Folder, part: PartFile, columns: list[str] | None = None) 
     return table
 
 
-def read_rows(folder: Folder, part: PartFile, ids: pa.Array) -> pa.Table:
-    """The rows of a part whose `id` is among these, one row group in memory at a time; RunError where it is damaged."""
-    try:
-        with open_parquet(folder, part.file, part.bytes) as file:
-            tables = [file.schema_arrow.remove_metadata().empty_table()]
-            for group in range(file.num_row_groups):
-                wanted = pc.is_in(file.read_row_group(group, columns=["id"], use_threads=False)["id"], value_set=ids)
-                if pc.any(wanted).as_py():
-                    tables.append(file.read_row_group(group, use_threads=False).filter(wanted))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise damaged(folder, part, error) from error
+def read_rows(folder: Folder, parts: Iterable[PartFile], ids: Collection[str]) -> pa.Table:
+    """The rows of the parts whose `id` is among these, in their order, one row group in memory at a time; RunError
+    where a part is damaged."""
+    wanted, tables = pa.array(sorted(ids), pa.string()), list[pa.Table]()
+    for part in parts:
+        try:
+            with open_parquet(folder, part.file, part.bytes) as file:
+                tables.append(file.schema_arrow.remove_metadata().empty_table())
+                for group in range(file.num_row_groups):
+                    there = pc.is_in(file.read_row_group(group, columns=["id"], use_threads=False)["id"], wanted)
+                    if pc.any(there).as_py():
+                        tables.append(file.read_row_group(group, use_threads=False).filter(there))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise damaged(folder, part, error) from error
     return pa.concat_tables(tables)
 
 
