@@ -88,7 +88,7 @@ def ask_again(ground: Ground) -> Measurements:
     if examination is None:
         return Measurements()
     for model in (*examination.of("classifier"), *examination.of("network")):
-        again = [answers_about(examination.evaluation, model, subject) for subject in model.resolved.asked_again()]
+        again = answers_about(examination.evaluation, model, model.resolved.asked_again())
         if again:
             findings += _above_chance(ground, examination.evaluation, model, again)
         if model.resolved.settings.kind == "classifier":
@@ -96,13 +96,11 @@ def ask_again(ground: Ground) -> Measurements:
     return Measurements(findings)
 
 
-def answers_about(texts: Artifact[Samples], model: Examined, subject: ResolvedSubject) -> Artifact[Predictions]:
-    """What a variant of the model's subject answers about texts."""
-    from assay.tasks.subjects.images.task import predict_images
-    from assay.tasks.subjects.texts.task import predict_texts
-
-    predict = predict_images if subject.settings.kind == "network" else predict_texts
-    return predict(texts, model.model.classes, model.model.files, subject)
+def answers_about(
+    samples: Artifact[Samples], model: Examined, variants: Iterable[ResolvedSubject]
+) -> list[Artifact[Predictions]]:
+    """What each variant of the model's subject answers about samples."""
+    return [model.model._replace(resolved=variant).answers(samples) for variant in variants]
 
 
 def _put_otherwise(
@@ -120,8 +118,8 @@ def _put_otherwise(
         if isinstance(attack, QuestionAttack):
             texts = samples if attack.texts is None else limit_texts(samples, attack.texts)
             variants = dict(variants_of(attack, read_prompt(given.asking, given.content), ground.folder))
-            others = [subject.asked_as(with_prompt(given, each), name) for name, each in variants.items()]
-            varied = [answers_about(texts, model, other) for other in others]
+            others = (subject.asked_as(with_prompt(given, each), name) for name, each in variants.items())
+            varied = answers_about(texts, model, others)
             yield measure_variants(
                 texts, varied, model.predictions, again, samples, attack.called, model.name, significance
             )
@@ -163,13 +161,13 @@ def _above_chance(
     for called, attack in (ground.maybe(WordAudit) or WordAudit()).attacked.get(model.name, {}).items():
         if attack.attacked is not None:  # it searched: what it found is asked about afresh
             texts = take_attacked_texts(attack.attacked, model.resolved.settings.text)
-            changed[called] = texts, [answers_about(texts, model, subject) for subject in model.resolved.asked_again()]
+            changed[called] = texts, answers_about(texts, model, model.resolved.asked_again())
         elif attack.noisy is not None and attack.answers is not None:
             changed[called] = attack.noisy, [attack.answers]
     norms = {attack.called: attack.norm for attack in of_type(ground.pipeline.attacks, ImageAttack)}
     for called, shown in (ground.maybe(Robustness) or Robustness()).attacked.get(model.name, {}).items():
         images = take_attacked_images(shown.audited.images, norms[called])
-        changed[called] = images, [answers_about(images, model, subject) for subject in model.resolved.asked_again()]
+        changed[called] = images, answers_about(images, model, model.resolved.asked_again())
     for called, (asked, answers) in changed.items():
         yield measure_above_chance(asked, answers, model.predictions, again, samples, called, model.name, significance)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from toolz import merge
@@ -30,7 +30,7 @@ from assay.tasks.reporting.parts import Part
 from assay.tasks.statistics.between_runs import Sampled, right_or_wrong
 from assay.tasks.statistics.findings import FindingIndex
 from assay.tasks.statistics.groups import group_sizes
-from assay.tasks.subjects.kinds import kind_of, stages_of
+from assay.tasks.subjects.kinds import asked_by, kind_of, stages_of
 from assay.tasks.subjects.page import clean_page, names, page
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
@@ -49,6 +49,11 @@ class Model(NamedTuple):
     classes: Artifact[schemas.Classes]
     files: Artifact[schemas.SubjectFiles]
     resolved: ResolvedSubject
+
+    def answers(self, samples: Artifact[schemas.Samples]) -> Artifact[Any]:
+        """What the subject says of samples, by the stage of its kind."""
+        asked = asked_by(self.resolved.settings)
+        return asked.predict(*asked.given(samples, *self))
 
 
 @dataclass(frozen=True)

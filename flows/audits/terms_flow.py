@@ -58,7 +58,6 @@ from assay.tasks.statistics.groups import group_sizes
 from assay.tasks.subjects.holding_out import DOCUMENT
 from assay.tasks.subjects.page import learning
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.sequences.task import predict_scores, predict_tags
 from assay.tasks.subjects.settings import options_of
 
 ORIGINAL = f"{CLEAN}|"
@@ -125,7 +124,7 @@ class Terms(Medium[TermAttack, CopiesOf, SetsAsked, TermMeasures]):
         for variant in attack.each()[: None if model.name == original.name else 1]:
             meant = resolve_attack(variant, self.ground.folder, self.ground.pipeline.masked)
             perturbed = perturb_terms(self.examination.evaluation, [meant], columns)
-            answers = answers_of(model, perturbed.samples)
+            answers = model.model.answers(perturbed.samples)
             asked[f"{attack.called}|{variant.group}"] = Asked(answers, self.matches(model, answers), perturbed)
         return asked
 
@@ -215,13 +214,6 @@ def attacked_columns(subject: ResolvedSubject, attack: TermAttack) -> SentenceCo
     if settings.tagger is not None:
         return SentenceColumns(words=settings.tokens, tags=settings.tags)
     return SentenceColumns(words=settings.pair[0 if attack.sentence == "first" else 1])
-
-
-def answers_of(model: Examined, samples: Artifact[Samples]) -> Answers:
-    """What a model says of the samples."""
-    if model.resolved.settings.tagger is not None:
-        return predict_tags(samples, model.files, model.resolved)
-    return predict_scores(samples, model.files, model.resolved)
 
 
 TAGGED = ("ner.f1", "ner.precision", "ner.recall")
