@@ -16,8 +16,6 @@ from assay.tasks.statistics.metrics import metrics_of
 from assay.tasks.weak_labels import table as weak_labels
 from assay.tasks.weak_labels.table import WeakLabelling
 
-APPROACHES = ("pl_all", "pl_indep", "ci_all", "ours")
-
 FLOW = kind.Late("assay.flows.audits.curation_flow")
 
 
@@ -52,7 +50,8 @@ def ordering_gate(pipeline: kind.Written, gate: dict[str, Value], where: Where) 
     """A gate on the order names an approach and a labeler that are measured."""
     of, group, written = gate.get("of"), gate.get("group"), kind.as_dict(pipeline.get("ordering"))
     by, rival = written.get("by", "bound"), gate.get("finding") == "ordering.by_gain"
-    names = [score for score in ordering.SCORES if score != by] if rival else APPROACHES
+    others = (score for score in ordering.SCORES if score != by)
+    names = list(others if rival else (approach.name for approach in ordering.APPROACHES))
     measured = of == "ours" or written.get("compare") is True or (rival and by != "bound")
     what, instead = ("other score", "order by another one") if rival else ("approach", "write ours")
     if isinstance(of, str) and of not in names:

@@ -52,10 +52,9 @@ def unknown_metric(finding: str, kinds: Sequence[AuditKind[Any]]) -> str:
     >>> unknown_metric("attack.acuracy", KINDS), unknown_metric("attack.accuracy", KINDS)
     ('no stage measures attack.acuracy; did you mean attack.accuracy?', '')
     """
-    known = stages_of(kinds).get(finding.partition(".")[0])
-    if known is None or finding in known.names:
-        return ""
-    return f"no stage measures {finding}; {suggestion(finding, known.names)}"
+    stage, stages = finding.partition(".")[0], stages_of(kinds)
+    wrong, known = (finding, stages[stage].names) if stage in stages else (stage, list(stages))
+    return "" if wrong in known else f"no stage measures {wrong}; {suggestion(wrong, known)}"
 
 
 def clashes(pipeline: dict[str, Value], kinds: Sequence[AuditKind[Any]]) -> Iterator[Clash]:
@@ -70,17 +69,14 @@ def clashes(pipeline: dict[str, Value], kinds: Sequence[AuditKind[Any]]) -> Iter
 def _gate(
     pipeline: dict[str, Value], gate: dict[str, Value], where: Where, kinds: Sequence[AuditKind[Any]]
 ) -> Iterator[Clash]:
-    finding, known = gate.get("finding"), stages_of(kinds)
+    finding = gate.get("finding")
     stage = finding.partition(".")[0] if isinstance(finding, str) else ""
     if not stage:
         return
-    if stage not in known:
-        yield Clash((*where, "finding"), f"no stage measures {stage}; {suggestion(stage, known)}")
-        return
-    measured = known[stage]
     if unknown := unknown_metric(str(finding), kinds):
         yield Clash((*where, "finding"), unknown)
         return
+    measured = stages_of(kinds)[stage]
     if all(pipeline.get(name) is None for name in measured.keys) and not measured.also(pipeline):
         yield Clash((*where, "finding"), f"nothing will measure it: the pipeline has no {' or '.join(measured.keys)}")
     better, unit = next(((at.better, at.unit) for at in measured.metrics if at.name == finding), (None, ""))
