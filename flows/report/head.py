@@ -66,12 +66,10 @@ def scorecard_changes(
     """What the scorecard says otherwise than the run before, beyond chance among all its numbers, worst first."""
     earlier, later = KeptOutcomes(store, against, kinds), KeptOutcomes(store, record, kinds)
     try:
-        old = {finding.key: finding for finding in findings_of(store, against)}
+        before = findings_of(store, against)
     except InputError:
         return []
-    pairs = {finding.key: finding for finding in answers_of(findings) if finding.key in old}
-    differ = partial(difference_between, earlier, later)
-    compared = finding_changes([old[key] for key in pairs], list(pairs.values()), differ)
+    compared = finding_changes(before, answers_of(findings), partial(difference_between, earlier, later))
     moved = [change for change, _, held in tested_changes(compared) if held <= _LEVEL]
     return sorted(moved, key=lambda change: gain_of(change, kinds))
 
