@@ -30,7 +30,7 @@ from assay.data.images import COLUMNS, pixels_of, png
 from assay.data.schemas import CuratedSets, class_names
 from assay.data.templates import filled
 from assay.flows.report.comparison import flat_settings
-from assay.flows.report.records import artifacts_of, read_table, tables_of
+from assay.flows.report.records import artifacts_of, read_table, stage_arguments, tables_of
 from assay.infra.errors import InputError
 from assay.infra.storage.artifacts import Artifact, RunRecord
 from assay.infra.storage.store import Store
@@ -287,9 +287,9 @@ def _write(folder: Path, name: str, table: pa.Table, about: str) -> ExportedFile
 def _curated(store: Store, record: RunRecord, labeler: str | None) -> tuple[str, pa.Table]:
     """The labeler whose order is exported, and that order."""
     by_labeler: dict[str, Artifact[CuratedSets]] = {
-        str(manifest.ingredients["arguments"]["labeler"]): Artifact.from_json(stage.outputs["result"])
+        str(stage_arguments(store, stage)["labeler"]): Artifact.from_json(stage.outputs["result"])
         for stage in record.stages
-        if stage.stage == "order_adversarially" and (manifest := store.manifest(stage.stage, stage.key))
+        if stage.stage == "order_adversarially"
     }
     if not by_labeler:
         asked = record.settings.get("ordering") is not None

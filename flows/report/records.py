@@ -217,11 +217,11 @@ def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     made = {output["digest"]: (stage, output) for stage in reversed(record.stages) for output in stage.outputs.values()}
     by_labeler: dict[str, LabelledBy] = {}
     for order in (stage for stage in record.stages if stage.stage == "order_adversarially"):
-        given = _stage_arguments(store, order)
+        given = stage_arguments(store, order)
         stage, intervals = made[given["intervals"]["digest"]]
         if stage.stage == "score_samples":  # by another score than the bound
-            stage, _ = made[_stage_arguments(store, stage)["intervals"]["digest"]]
-        _, labels = made[_stage_arguments(store, stage)["labels"]["digest"]]
+            stage, _ = made[stage_arguments(store, stage)["intervals"]["digest"]]
+        _, labels = made[stage_arguments(store, stage)["labels"]["digest"]]
         handles = (Artifact[Any].from_json(output) for output in (labels, intervals, order.outputs["result"]))
         by_labeler[str(given["labeler"])] = LabelledBy(*handles)
     return by_labeler or _never_ordered(store, record)
@@ -230,12 +230,12 @@ def labelled_by(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
 def _never_ordered(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     """The labels of a run without an order, by the labeler whose model gave them."""
     models = {
-        stage.outputs["result"]["digest"]: str(_stage_arguments(store, stage)["labeler"])
+        stage.outputs["result"]["digest"]: str(stage_arguments(store, stage)["labeler"])
         for stage in record.stages
         if stage.stage == "train_labeler"
     }
     return {
-        models[_stage_arguments(store, stage)["model"]["digest"]]: LabelledBy(
+        models[stage_arguments(store, stage)["model"]["digest"]]: LabelledBy(
             Artifact.from_json(stage.outputs["result"])
         )
         for stage in record.stages
@@ -243,7 +243,7 @@ def _never_ordered(store: Store, record: RunRecord) -> dict[str, LabelledBy]:
     }
 
 
-def _stage_arguments(store: Store, stage: StageRecord) -> dict[str, Any]:
+def stage_arguments(store: Store, stage: StageRecord) -> dict[str, Any]:
     """What a stage was called with, digests in place of handles."""
     manifest = store.standing(stage.stage, stage.key)
     if manifest is None:

@@ -282,6 +282,10 @@ def test_a_labeler_or_an_order_that_is_not_there_is_named(
     other.record.settings, other.record.status = {"ordering": {"alpha": 0.05}}, "crashed"
     with pytest.raises(InputError, match="it ended before the ordering, as crashed"):
         export_run(store, other.record, tmp_path / "out")
+    run.record.settings["ordering"] = {"alpha": 0.05}
+    store.folder.remove("stages/order_adversarially")
+    with pytest.raises(InputError, match="results of stage order are not in the store any more"):
+        export_run(store, run.record, tmp_path / "out")
 
 
 def test_without_gold_validity_is_not_measured(finished: tuple[Store, Run], tmp_path: Path) -> None:
