@@ -203,7 +203,7 @@ def _influence(a: Integers, b: Integers) -> Integers:
 def _above_less_below(ranks: Integers, weights: Integers) -> Integers:
     """Per sample the weights of those that rank above it less the weights of those below."""
     codes = codes_of(ranks)
-    sums = sums_by_cluster(codes, weights, int(codes.max(initial=-1)) + 1)
+    sums = sums_by_cluster(codes, weights)
     up_to = np.cumsum(sums)
     return np.asarray((up_to[-1] - up_to - (up_to - sums))[codes])
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from assay.data.arrays import Floats
 from assay.tasks.statistics.clusters import codes_of, effective_size
 from assay.tasks.statistics.findings import Finding
-from assay.tasks.statistics.paired import mcnemar, mcnemar_by_cluster, share_difference
+from assay.tasks.statistics.paired import compared_shares
 from assay.tasks.statistics.proportions import wilson_of
 from assay.tasks.statistics.resampling import FEWEST, LEVEL, RESAMPLES, Interval, pooled, ratio_of, replicates
 
@@ -191,8 +191,7 @@ def _paired(before: Sampled, after: Sampled, generator: np.random.Generator, lev
     n = len(before.ids)
     if before.binary and after.binary:
         was, now = before.above > 0, after.above > 0
-        difference = share_difference(now, was, level, groups)
-        p = mcnemar(now, was) if groups is None else mcnemar_by_cluster(now, was, groups)
+        difference, p = compared_shares(now, was, groups, level)
         return RunDifference(difference.value, difference.low, difference.high, p, n, "McNemar", identical)
     if identical:
         return RunDifference(0.0, 0.0, 0.0, 1.0, n, "paired bootstrap", True)

@@ -151,15 +151,15 @@ def doubled_midranks(values: npt.NDArray[np.float64] | Integers) -> Integers:
     return np.asarray(np.rint(2 * rankdata(values)), dtype=np.int64)
 
 
-def sums_by_cluster(codes: Integers, values: Integers, clusters: int) -> Integers:
-    """The sum of whole numbers per cluster, exactly, [clusters].
+def sums_by_cluster(codes: Integers, values: Integers, clusters: int = 0) -> Integers:
+    """The sum of whole numbers per cluster, exactly, of so many `clusters` at least.
 
     >>> sums_by_cluster(np.array([0, 1, 0]), np.array([1, 2, 3]), 3).tolist()
     [4, 2, 0]
     """
     if int(np.abs(values).max(initial=0)) * max(len(values), 1) < _EXACT:
         return np.bincount(codes, weights=values, minlength=clusters).astype(np.int64)
-    sums = np.zeros(clusters, dtype=np.int64)
+    sums = np.zeros(max(clusters, int(codes.max(initial=-1)) + 1), dtype=np.int64)
     np.add.at(sums, codes, values)
     return sums
 

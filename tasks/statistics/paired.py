@@ -35,15 +35,24 @@ class Difference:
     level: float
 
 
-def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike) -> float:
+def mcnemar(first_right: npt.ArrayLike, second_right: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> float:
     """The two-sided p-value of McNemar's test by mid-p (Fagerland, Lydersen and Laake 2013): the chance of a split as
     uneven as this one, that of exactly this one counted half; 1 without a sample on which the two differ.
 
+    Where samples of one of the `clusters` are not independent, with d_g the first's right answers in cluster g less the
+    second's: mid-p where fewer than 25 of them are not 0, by counting all signs of the d_g (for clusters of one sample
+    that is the same); else Durkalski's (2003) Σd_g / √Σd_g², by Student's t on one degree of freedom less than clusters
+    that differ.
+
     >>> round(mcnemar([True] * 8 + [False] * 2, [False] * 6 + [True] * 2 + [False] * 2), 6)
     0.015625
+    >>> mcnemar([1] * 6, [0] * 6, range(6)), mcnemar([1] * 6, [0] * 6, [1, 1, 1, 2, 2, 2])
+    (0.015625, 0.25)
     """
     first, second = _paired(first_right, second_right, np.bool_)
-    return mid_p(int((first & ~second).sum()), int((~first & second).sum()))
+    if clusters is None:
+        return mid_p(int((first & ~second).sum()), int((~first & second).sum()))
+    return _sign_flip_p(first.astype(np.int64) - second, clusters, mid=True)
 
 
 def mid_p(first_only: int, second_only: int) -> float:
@@ -58,22 +67,6 @@ def mid_p(first_only: int, second_only: int) -> float:
 
     n, fewer = first_only + second_only, min(first_only, second_only)
     return float(2 * binom.cdf(fewer, n, 0.5) - binom.pmf(fewer, n, 0.5))
-
-
-def mcnemar_by_cluster(first_right: npt.ArrayLike, second_right: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
-    """The two-sided p-value of McNemar's test where samples of one cluster are not independent; 1 where none differs.
-
-    With d_g the first's right answers in cluster g less the second's: mid-p where fewer than 25 of them are not 0, by
-    counting all signs of the d_g (for clusters of one sample that is `mcnemar`); else Durkalski's (2003) Σd_g / √Σd_g²,
-    by Student's t on one degree of freedom less than clusters that differ.
-
-    >>> mcnemar_by_cluster([1] * 6, [0] * 6, range(6)), mcnemar_by_cluster([1] * 6, [0] * 6, [1, 1, 1, 2, 2, 2])
-    (0.015625, 0.25)
-    """
-    first, second = _paired(first_right, second_right, np.bool_)
-    codes = codes_of(clusters)
-    apart = first.astype(np.int64) - second.astype(np.int64)
-    return _sign_flip_p(sums_by_cluster(codes, apart, int(codes.max(initial=-1)) + 1).tolist(), mid=True)
 
 
 def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
@@ -94,19 +87,28 @@ def _exact_sign_p(sizes: list[int], total: int, mid: bool) -> float:
     return 1.0 if total == 0 else extreme / 2 ** len(sizes)
 
 
-def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike | None = None) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test on paired amounts; 1 where no pair differs.
 
     Pairs without a difference say nothing and are left out; few pairs without ties are tested exactly, others by the
     normal approximation with corrections for ties and continuity.
 
-    >>> wilcoxon([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12])
-    0.03125
+    Where pairs of one of the `clusters` are not independent, signs turn cluster by cluster. With S_g the sum of signed
+    ranks in cluster g: ΣS_g against all signs of the S_g where fewer than 25 of them are not 0, else ΣS_g / √ΣS_g²
+    (Rosner, Glynn and Lee 2006) by Student's t on one degree of freedom less than such clusters.
+
+    >>> wilcoxon([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12]), wilcoxon([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12], range(6))
+    (0.03125, 0.03125)
     """
+    from scipy.stats import rankdata
     from scipy.stats import wilcoxon as test
 
     ours, theirs = _paired(first, second, np.float64)
-    apart = (ours - theirs)[ours != theirs]
+    differ = ours != theirs
+    apart = (ours - theirs)[differ]
+    if clusters is not None:
+        twice = np.rint(2 * rankdata(np.abs(apart))).astype(np.int64)  # midranks are halves
+        return _sign_flip_p(np.where(apart > 0, twice, -twice), np.asarray(clusters)[differ])
     if not len(apart):
         return 1.0
     tied = len(np.unique(np.abs(apart))) < len(apart)
@@ -114,31 +116,12 @@ def wilcoxon(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     return float(test(apart, correction=method == "approx", method=method).pvalue)
 
 
-def wilcoxon_by_cluster(first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike) -> float:
-    """Wilcoxon's test where pairs of one cluster are not independent: signs turn cluster by cluster, not pair by pair.
-
-    With S_g the sum of signed ranks in cluster g: ΣS_g against all signs of the S_g where fewer than 25 of them are not
-    0, else ΣS_g / √ΣS_g² (Rosner, Glynn and Lee 2006) by Student's t on one degree of freedom less than such clusters.
-
-    >>> wilcoxon_by_cluster([1, 2, 3, 4, 5, 6], [2, 4, 6, 8, 10, 12], range(6))
-    0.03125
-    """
-    from scipy.stats import rankdata
-
-    ours, theirs = _paired(first, second, np.float64)
-    apart = ours - theirs
-    differ = apart != 0
-    twice = np.rint(2 * rankdata(np.abs(apart[differ]))).astype(np.int64)  # midranks are halves
-    codes = codes_of(np.asarray(clusters)[differ])
-    signed = np.where(apart[differ] > 0, twice, -twice)
-    return _sign_flip_p(sums_by_cluster(codes, signed, int(codes.max(initial=-1)) + 1).tolist())
-
-
-def _sign_flip_p(sums: list[int], *, mid: bool = False) -> float:
-    """The two-sided p of a sum of whole numbers per cluster, under signs that turn at random; 1 where all are 0."""
+def _sign_flip_p(values: Integers, clusters: npt.ArrayLike, *, mid: bool = False) -> float:
+    """The two-sided p of a sum of whole numbers whose signs turn at random, cluster by cluster; 1 where the sum of each
+    cluster is 0."""
     from scipy.special import stdtr
 
-    turning = [cluster_sum for cluster_sum in sums if cluster_sum]
+    turning = [cluster_sum for cluster_sum in sums_by_cluster(codes_of(clusters), values).tolist() if cluster_sum]
     total = abs(sum(turning))
     if not turning:
         return 1.0
@@ -172,7 +155,7 @@ def share_difference(
     if not counted:
         return Difference((only[0] - only[1]) / n, -1.0, 1.0, n, level)
     ends = tango(only[0] / n * counted, only[1] / n * counted, counted, level)
-    low, high = _agreeing(ends, mcnemar_by_cluster(first_right, second_right, clusters), level)
+    low, high = _agreeing(ends, mcnemar(first_right, second_right, clusters), level)
     return Difference((only[0] - only[1]) / n, low, high, n, level)
 
 
@@ -247,54 +230,49 @@ def not_lower_p(gain: Difference, margin: float) -> float:
 
 
 def compared_shares(
-    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.NDArray[np.int64] | None = None
+    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike | None = None, level: float = 0.95
 ) -> tuple[Difference, float]:
     """How much oftener the first is right, and McNemar's mid-p; both by cluster, where samples stand in some.
 
     >>> round(compared_shares([1] * 6, [0] * 6)[1], 6)
     0.015625
     """
-    if clusters is None:
-        return share_difference(first, second), mcnemar(first, second)
-    return share_difference(first, second, clusters=clusters), mcnemar_by_cluster(first, second, clusters)
+    return share_difference(first, second, level, clusters), mcnemar(first, second, clusters)
 
 
 def bootstrap_difference(
-    first: npt.ArrayLike, second: npt.ArrayLike, generator: np.random.Generator, resamples: int = 10_000
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    generator: np.random.Generator,
+    resamples: int = 10_000,
+    clusters: npt.ArrayLike | None = None,
 ) -> Difference:
     """The mean of first − second and its percentile bootstrap interval over resampled pairs.
 
     Pairs are drawn as multinomial counts of the distinct differences, so the interval does not depend on the order of
-    the samples, and for right/wrong data the cost does not depend on their number.
+    the samples, and for right/wrong data the cost does not depend on their number. With `clusters`, the BCa interval
+    over these; NaN where no resample changes it.
 
     >>> bootstrap_difference([1, 1, 1, 0], [1, 1, 1, 0], np.random.default_rng(0)).high
     0.0
+    >>> values, twos = [1, 2, 3, 4], [0, 0, 1, 1]
+    >>> difference = bootstrap_difference(values, [0] * 4, np.random.default_rng(0), clusters=twos)
+    >>> difference.value, difference.low, difference.high
+    (2.5, 1.5, 3.5)
     """
     ours, theirs = _paired(first, second, np.float64)
     n = len(ours)
+    if clusters is not None:
+        codes = pooled(codes_of(clusters))
+        sums, sizes = (np.bincount(codes, weights).astype(np.float64) for weights in (ours - theirs, np.ones(n)))
+        interval = bca_interval(ratio_of(sums, sizes), len(sizes), generator, expanded(kish(sizes)))
+        return Difference(*interval, n, LEVEL)
     if n == 0:
         raise ValueError("a difference over no samples cannot be measured")
     values, counts = np.unique(ours - theirs, return_counts=True)
     means = [drawn @ values / n for drawn in multinomial_draws(n, counts / n, resamples, generator)]
     low, high = np.quantile(np.concatenate(means), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Difference(float(counts @ values / n), float(low), float(high), n, LEVEL)
-
-
-def mean_difference_by_cluster(
-    first: npt.ArrayLike, second: npt.ArrayLike, clusters: npt.ArrayLike, generator: np.random.Generator
-) -> Difference:
-    """The mean of first − second with its BCa interval over resampled clusters; NaN where no resample changes it.
-
-    >>> difference = mean_difference_by_cluster([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], np.random.default_rng(0))
-    >>> difference.value, difference.low, difference.high
-    (2.5, 1.5, 3.5)
-    """
-    ours, theirs = _paired(first, second, np.float64)
-    codes = pooled(codes_of(clusters))
-    blocks = int(codes.max(initial=-1)) + 1
-    sums, sizes = np.bincount(codes, ours - theirs, blocks), np.bincount(codes, minlength=blocks).astype(np.float64)
-    statistic = ratio_of(sums.astype(np.float64), sizes)
-    return Difference(*bca_interval(statistic, blocks, generator, expanded(kish(sizes))), len(ours), LEVEL)
 
 
 def mean_difference(
@@ -307,13 +285,11 @@ def mean_difference(
     """The mean of first − second, values in [−1, 1], with its bootstrap interval, by cluster where there are some; of
     few pairs with Student's, for their bootstrap is too narrow; where all differ alike, that of `unvaried`."""
     apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    if clusters is not None:
-        difference = mean_difference_by_cluster(first, second, clusters, generator)
-    elif 1 < len(apart) < FEWEST:
+    if clusters is None and 1 < len(apart) < FEWEST:
         mean, half = float(apart.mean()), half_width(apart - apart.mean())
         difference = Difference(mean, max(-1.0, mean - half), min(1.0, mean + half), len(apart), LEVEL)
     else:
-        difference = bootstrap_difference(first, second, generator, resamples)
+        difference = bootstrap_difference(first, second, generator, resamples, clusters)
     if np.ptp(apart) and difference.low < difference.high:
         return difference
     units = difference.n if clusters is None else len(np.unique(clusters))

@@ -33,14 +33,7 @@ from assay.tasks.statistics.classification_findings import (
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
-from assay.tasks.statistics.paired import (
-    Difference,
-    bootstrap_difference,
-    compared_shares,
-    mean_difference_by_cluster,
-    wilcoxon,
-    wilcoxon_by_cluster,
-)
+from assay.tasks.statistics.paired import bootstrap_difference, compared_shares, wilcoxon
 
 BLIND = "its word vectors cannot tell synonyms from chance"
 """Why nothing is tried, and no rate reported, by an attack whose vectors rank synonyms no higher than random pairs."""
@@ -249,7 +242,7 @@ def _mean(about: Finding, values: Floats, groups: Groups) -> Finding:
     if _units(known, groups) < FEWEST_RESAMPLED or len(np.unique(known)) == 1:
         return replace(about, value=float(known.mean()))
     generator = Seeds(0, "word findings").generator(f"{about.subject}/{about.of}/{about.metric}/{about.group}")
-    return about.estimated(_resampled(known, np.zeros(len(known)), generator, groups))
+    return about.estimated(bootstrap_difference(known, np.zeros(len(known)), generator, clusters=groups))
 
 
 def _success(won: Bools, other: Bools, of: str, subject: str, significance: float, groups: Groups) -> list[Finding]:
@@ -270,16 +263,9 @@ def _difference(
     interval is there as soon as there are enough pairs to draw from."""
     if _units(first, groups) < FEWEST_PAIRS or len(np.unique(first - second)) == 1:
         return about.estimated(None)
-    apart = _resampled(first, second, generator, groups)
-    p = wilcoxon(first, second) if groups is None else wilcoxon_by_cluster(first, second, groups)
-    finding = replace(about, value=apart.value, p_value=p)
+    apart = bootstrap_difference(first, second, generator, clusters=groups)
+    finding = replace(about, value=apart.value, p_value=wilcoxon(first, second, groups))
     return finding if _units(first, groups) < FEWEST_RESAMPLED else replace(finding, low=apart.low, high=apart.high)
-
-
-def _resampled(first: Floats, second: Floats, generator: np.random.Generator, groups: Groups) -> Difference:
-    if groups is None:
-        return bootstrap_difference(first, second, generator)
-    return mean_difference_by_cluster(first, second, groups, generator)
 
 
 def _groups_of(groups: Groups, chosen: Bools) -> Groups:

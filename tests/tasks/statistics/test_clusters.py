@@ -10,14 +10,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import binom, binomtest, bootstrap
 
 from assay.tasks.statistics.clusters import clustered_wilson, codes_of, effective_size, mean_within, share_by
-from assay.tasks.statistics.paired import (
-    mcnemar,
-    mcnemar_by_cluster,
-    mean_difference_by_cluster,
-    share_difference,
-    wilcoxon,
-    wilcoxon_by_cluster,
-)
+from assay.tasks.statistics.paired import bootstrap_difference, mcnemar, share_difference, wilcoxon
 from assay.tasks.statistics.proportions import wilson
 
 
@@ -79,13 +72,13 @@ def test_the_interval_holds_the_share_in_any_order(hits, groups, shuffled):
 @given(arrays.arrays(np.bool_, 40), arrays.arrays(np.bool_, 40))
 @settings(max_examples=60, deadline=None)
 def test_mcnemar_by_clusters_of_one_is_mcnemars_test(first, second):
-    found, plain = mcnemar_by_cluster(first, second, np.arange(40)), mcnemar(first, second)
+    found, plain = mcnemar(first, second, np.arange(40)), mcnemar(first, second)
     assert found == pytest.approx(plain, abs=1e-12 if (first != second).sum() < 25 else 0.02)
 
 
 def test_mcnemar_of_twins_is_the_binomial_test_of_pairs():
     first, second = np.repeat([1] * 9 + [0] * 3, 2), np.repeat([0] * 9 + [1] * 3, 2)
-    found = mcnemar_by_cluster(first, second, np.repeat(np.arange(12), 2))
+    found = mcnemar(first, second, np.repeat(np.arange(12), 2))
     assert found == pytest.approx(binomtest(9, 12).pvalue - binom.pmf(9, 12, 0.5))
 
 
@@ -93,25 +86,25 @@ def test_wilcoxon_by_clusters_of_one_is_wilcoxons_exact_test():
     rng = np.random.default_rng(1)
     for n in (8, 20):
         first, second = rng.normal(size=n), rng.normal(0.4, 1, n)
-        assert wilcoxon_by_cluster(first, second, np.arange(n)) == pytest.approx(wilcoxon(first, second))
+        assert wilcoxon(first, second, np.arange(n)) == pytest.approx(wilcoxon(first, second))
     many = rng.normal(size=(2, 60))
-    assert wilcoxon_by_cluster(*many, np.arange(60)) == pytest.approx(wilcoxon(*many), abs=0.02)
+    assert wilcoxon(*many, np.arange(60)) == pytest.approx(wilcoxon(*many), abs=0.02)
 
 
 def test_wilcoxon_of_twins_counts_pairs_of_twins():
     apart = np.repeat([3.0, 1.0, 4.0, 2.0, 5.0, 6.0], 2)
-    assert wilcoxon_by_cluster(apart, 0 * apart, np.repeat(np.arange(6), 2)) == 2 / 2**6
-    assert wilcoxon_by_cluster([1, 1], [1, 1], [0, 0]) == 1
+    assert wilcoxon(apart, 0 * apart, np.repeat(np.arange(6), 2)) == 2 / 2**6
+    assert wilcoxon([1, 1], [1, 1], [0, 0]) == 1
 
 
 def test_wilcoxons_test_of_many_pairs_in_few_clusters_is_a_matter_of_moments():
     apart = np.random.default_rng(0).integers(-5, 20, 5000)  # signed ranks add up to twenty-five million
-    assert wilcoxon_by_cluster(apart, 0 * apart, np.arange(5000) % 20) == 2 / 2**20
+    assert wilcoxon(apart, 0 * apart, np.arange(5000) % 20) == 2 / 2**20
 
 
 def test_the_mean_difference_of_clusters_of_one_is_scipys_bca_a_little_wider():
     values = np.random.default_rng(0).exponential(size=80)
-    found = mean_difference_by_cluster(values, 0 * values, np.arange(80), np.random.default_rng(1))
+    found = bootstrap_difference(values, 0 * values, np.random.default_rng(1), clusters=np.arange(80))
     theirs = bootstrap((values,), np.mean, n_resamples=9_999, method="BCa", rng=np.random.default_rng(2))
     low, high = theirs.confidence_interval
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.03)
@@ -173,7 +166,7 @@ def rejected(draws: int, groups: int, each: int) -> tuple[float, float]:
     for _ in range(draws):
         leaning = rng.normal(size=groups)[clusters]
         first, second = (rng.normal(size=len(clusters)) + sign * leaning > -1 for sign in (1, -1))
-        ours += mcnemar_by_cluster(first, second, clusters) <= 0.05
+        ours += mcnemar(first, second, clusters) <= 0.05
         plain += mcnemar(first, second) <= 0.05
     return ours / draws, plain / draws
 
