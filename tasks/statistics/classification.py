@@ -65,7 +65,6 @@ class OneAnswer:
 
     answer: tuple[int, ...]  # the class, or the labels that are mostly said
     share: Proportion
-    others_right: Proportion  # of what needs another answer
     verdict: str  # degenerate, varied, or not measured
     constant: int = 0
     judged: int = 0
@@ -228,7 +227,7 @@ def one_answer(answers: Said, truth: Truth, classes: int, groups: Groups = None)
     """
     _require_same(answers, truth)
     if len(answers) == 0:
-        return OneAnswer((), NOTHING, NOTHING, "not measured")
+        return OneAnswer((), NOTHING, "not measured")
     if answers.ndim == 2:
         return _per_label(answers, truth, groups)
     most = int(np.bincount(answers.astype(np.int64), minlength=classes).argmax())
@@ -237,7 +236,7 @@ def one_answer(answers: Said, truth: Truth, classes: int, groups: Groups = None)
     verdict = _verdict(share, others_right, bool((truth >= 0).any()))
     if verdict == "varied" and _noise_around_one(answers, truth, classes):
         verdict = "degenerate"
-    return OneAnswer((most,), share, others_right, verdict)
+    return OneAnswer((most,), share, verdict)
 
 
 def _per_label(answers: Said, truth: Truth, groups: Groups) -> OneAnswer:
@@ -252,7 +251,7 @@ def _per_label(answers: Said, truth: Truth, groups: Groups) -> OneAnswer:
     constant, judged = verdicts.count("degenerate"), len(verdicts) - verdicts.count("not measured")
     verdict = "not measured" if judged == 0 else "degenerate" if constant >= MOSTLY * judged else "varied"
     answer = tuple(np.flatnonzero(pattern).tolist())
-    return OneAnswer(answer, proportion(same, groups=groups), proportion(right, other), verdict, constant, judged)
+    return OneAnswer(answer, proportion(same, groups=groups), verdict, constant, judged)
 
 
 def _noise_around_one(answers: Said, truth: Truth, classes: int) -> bool:

@@ -66,13 +66,6 @@ class TrendTest:
     rho: float | None
     p_adverse: float
     p_violation: float
-    permutations: int
-
-    def verdict(self, significance: float) -> str:
-        """`adverse` where accuracy falls along the order, `violation` where it rises, else `no trend`."""
-        if self.p_adverse <= significance:
-            return "adverse"
-        return "violation" if self.p_violation <= significance else "no trend"
 
 
 def permutation_p(
@@ -85,26 +78,20 @@ def permutation_p(
     the cost does not grow with their number. A constant curve, observed or drawn, counts as ρ = 0: it has no trend.
 
     >>> falling = permutation_p([30, 29, 27, 26, 24, 22, 21, 19], [30] * 8, 999, np.random.default_rng(0))
-    >>> falling.rho, falling.verdict(0.05)
-    (-1.0, 'adverse')
+    >>> falling.rho, falling.p_adverse <= 0.05
+    (-1.0, True)
     """
-    hits, counts = _checked(hits_per_stratum, sizes)
-    if permutations < 1:
-        raise ValueError(f"a permutation test needs at least one permutation, not {permutations}")
-    observed = _rho(hits[None, :], counts)[0]
-    at_most = at_least = 0
+    hits, counts = (np.asarray(each, dtype=np.int64) for each in (hits_per_stratum, sizes))
+    rho = float(spearman_rows(nested_accuracy(hits[None, :], counts)).rho[0])
+    observed, at_most, at_least = float(np.nan_to_num(rho)), 0, 0
     for start in range(0, permutations, _BLOCK):
         block = min(_BLOCK, permutations - start)
-        drawn = _rho(generator.multivariate_hypergeometric(counts, int(hits.sum()), size=block), counts)
+        dealt = generator.multivariate_hypergeometric(counts, int(hits.sum()), size=block)
+        drawn = np.nan_to_num(spearman_rows(nested_accuracy(dealt, counts)).rho)
         at_most += int((drawn <= observed + _TIE).sum())
         at_least += int((drawn >= observed - _TIE).sum())
-    constant = np.isnan(spearman_rows(nested_accuracy(hits[None, :], counts)).rho[0])
-    return TrendTest(
-        rho=None if constant else float(observed),
-        p_adverse=(1 + at_most) / (1 + permutations),
-        p_violation=(1 + at_least) / (1 + permutations),
-        permutations=permutations,
-    )
+    p_adverse, p_violation = ((1 + orders) / (1 + permutations) for orders in (at_most, at_least))
+    return TrendTest(None if np.isnan(rho) else rho, p_adverse, p_violation)
 
 
 def nested_accuracy(hits: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -119,24 +106,6 @@ def nested_accuracy(hits: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -
     filled = cumulative > 0
     accuracy: npt.NDArray[np.float64] = np.cumsum(hits, axis=1)[:, filled] / cumulative[filled]
     return accuracy
-
-
-def _rho(hits: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """ρ per row of hits; 0 where the curve is constant."""
-    return np.nan_to_num(spearman_rows(nested_accuracy(hits, sizes)).rho, nan=0.0)
-
-
-def _checked(hits: npt.ArrayLike, sizes: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    won, counts = np.asarray(hits), np.asarray(sizes)
-    if won.shape != counts.shape or won.ndim != 1:
-        raise ValueError(f"hits and sizes must be two vectors of one length, not {won.shape} and {counts.shape}")
-    if won.dtype.kind not in "iu" or counts.dtype.kind not in "iu":
-        raise ValueError("hits and sizes must be counts (integers)")
-    if (won < 0).any() or (won > counts).any():
-        raise ValueError("a stratum cannot have fewer hits than none or more than it has samples")
-    if counts.sum() == 0:
-        raise ValueError("no stratum has a sample in it, so there is no accuracy to follow")
-    return won.astype(np.int64), counts.astype(np.int64)
 
 
 Array = npt.NDArray[np.float64]

@@ -60,7 +60,6 @@ def test_accuracy_falls_along_every_set_once_ties_are_averaged(ours):
     tested = validity(ours, 2000, np.random.default_rng(0))
     assert tested.tie_free.rho == -1.0
     assert tested.permutation.p_adverse <= 0.01
-    assert tested.permutation.verdict(0.01) == "adverse"
 
 
 def test_the_findings_say_so_by_their_fixed_names(ours):

@@ -192,12 +192,11 @@ def test_falling_and_rising_agreement_get_opposite_verdicts() -> None:
     falling = np.array([30, 29, 28, 27, 25, 24, 22, 21, 19, 17])
     sizes = np.full(10, 30)
     down, up = permutation_p(falling, sizes, 2000, rng()), permutation_p(falling[::-1], sizes, 2000, rng())
-    assert (down.verdict(0.01), up.verdict(0.01)) == ("adverse", "violation")
+    assert down.p_adverse <= 0.01 < down.p_violation
+    assert up.p_violation <= 0.01 < up.p_adverse
     assert (down.rho, up.rho) == (-1.0, 1.0)
-    assert (
-        permutation_p(np.array([20, 21, 20, 21, 20, 21, 20, 21, 20, 21]), sizes, 2000, rng()).verdict(0.01)
-        == "no trend"
-    )
+    still = permutation_p(np.array([20, 21, 20, 21, 20, 21, 20, 21, 20, 21]), sizes, 2000, rng())
+    assert min(still.p_adverse, still.p_violation) > 0.01
 
 
 @pytest.mark.parametrize("hits", [[0, 0, 0, 0], [5, 5, 5, 5]])
@@ -214,18 +213,3 @@ def test_p_is_never_zero_and_counts_the_observed_order() -> None:
 def test_permutations_beyond_one_block_are_all_counted() -> None:
     test = permutation_p([4, 3, 2], [5, 5, 5], 20_000, rng())
     assert test.p_adverse + test.p_violation > 1  # ties are in both tails
-    assert test.permutations == 20_000
-
-
-@pytest.mark.parametrize(
-    ("hits", "sizes", "said"),
-    [
-        ([6, 1], [5, 5], "more than it has samples"),
-        ([1, 1], [5], "one length"),
-        ([0, 0], [0, 0], "no stratum has a sample"),
-        ([0.5, 1.0], [5, 5], "counts"),
-    ],
-)
-def test_impossible_counts_are_refused(hits: list[float], sizes: list[int], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        permutation_p(hits, sizes, 10, rng())

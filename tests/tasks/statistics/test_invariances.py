@@ -85,7 +85,7 @@ def recalls(said: np.ndarray, truth: np.ndarray, classes: int) -> list[Proportio
 
 def alone(said: np.ndarray, truth: np.ndarray) -> Result:
     found = one_answer(said, truth, 3)
-    return *of(found.share, found.others_right), float(found.verdict == "degenerate")
+    return *of(found.share), float(found.verdict == "degenerate")
 
 
 def renamed(codes: np.ndarray) -> np.ndarray:
