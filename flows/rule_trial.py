@@ -27,11 +27,12 @@ from assay.tasks.ingest.settings import Source
 from assay.tasks.labeling.rulebook_source import WrittenRulebook, class_codes, recode
 from assay.tasks.labeling.rules import ABSTAIN, Rulebook
 from assay.tasks.labeling.settings import Labeling, WrittenRules
-from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts, vote_matrix
+from assay.tasks.labeling.summary import LabelingCounts, count_votes, labeling_counts
 from assay.tasks.labeling.task import AnyRulebook
 from assay.tasks.labeling.voting import apply_rules
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.proportions import wilson_of
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 if TYPE_CHECKING:
     import pandas as pd

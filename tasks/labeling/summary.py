@@ -19,7 +19,7 @@ from assay.data.schemas import LabelingTable
 from assay.tasks.labeling.rules import ABSTAIN
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
-from assay.tasks.statistics.vote_counts import functions_of
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,6 @@ def count_votes(votes: pa.Table, gold: pa.ChunkedArray | None, classes: int) -> 
 def labeling_counts(functions: Sequence[str], merged: Mapping[str, Any]) -> LabelingCounts:
     """The merged counts of all partitions, with the names of the functions they are about."""
     return LabelingCounts(tuple(functions), **merged)
-
-
-def vote_matrix(votes: pa.Table) -> npt.NDArray[np.int8]:
-    """The votes as a matrix [n, m], functions in the table's order."""
-    names = functions_of(votes)
-    matrix = np.empty((votes.num_rows, len(names)), np.int8)
-    for place, name in enumerate(names):
-        matrix[:, place] = votes.column(name).to_numpy()
-    return matrix
 
 
 def labeling_table(

@@ -33,6 +33,7 @@ from assay.tasks.statistics.calibration import PARTS
 from assay.tasks.statistics.groups import group_hashes, hashed
 from assay.tasks.statistics.order_test import MOST_PATTERNS, PatternTotals, drawn_patterns, in_order_of_score
 from assay.tasks.statistics.resampling import BLOCKS
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 
 def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str] | None = None) -> pa.Table:
@@ -47,9 +48,8 @@ def cluster_table(votes: pa.Table, samples: pa.Table, *, functions: Sequence[str
     groups = group_hashes(samples)
     if groups is not None:
         return pa.table([votes["id"], groups, pa.nulls(len(groups), pa.int64())], schema=Clusters.schema)
-    chosen = [name for name in votes.column_names if name != "id"] if functions is None else functions
-    matrix = np.stack([votes[name].to_numpy() for name in chosen], axis=1).astype(np.int8)  # [n, functions]
-    patterns = hashed([row.tobytes() for row in matrix])  # quicker than to find out first which rows differ
+    # Quicker than to find out first which rows differ.
+    patterns = hashed([row.tobytes() for row in vote_matrix(votes, functions)])
     return pa.table([votes["id"], datasets.tie_breaks(votes["id"]), patterns], schema=Clusters.schema)
 
 

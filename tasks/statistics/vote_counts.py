@@ -147,6 +147,15 @@ def functions_of(votes: pa.Table) -> tuple[str, ...]:
     return tuple(name for name in votes.column_names if name != "id")
 
 
+def vote_matrix(votes: pa.Table, functions: Sequence[str] | None = None) -> Votes:
+    """The votes of some functions as a matrix [n, m]; left out, of all in the table's order."""
+    names = functions_of(votes) if functions is None else functions
+    matrix = np.empty((votes.num_rows, len(names)), np.int8)
+    for place, name in enumerate(names):
+        matrix[:, place] = votes.column(name).to_numpy()
+    return matrix
+
+
 def count_partition(votes: pa.Table, classes: int) -> dict[str, object]:
     """What `vote_counts` needs of one partition of votes, ready to be merged with the others'.
 
@@ -185,7 +194,7 @@ def count_patterns(votes: pa.Table, functions: Sequence[str], one_in: int) -> di
     >>> count_patterns(table, ["f", "g"], 1)
     {'01ff': 2}
     """
-    cast = np.stack([votes.column(name).to_numpy().astype(np.int8, copy=False) for name in functions], axis=1)
+    cast = vote_matrix(votes, functions)
     if one_in > 1:
         drawn = (blake2b(sample.encode(), digest_size=8).digest() for sample in votes.column("id").to_pylist())
         cast = cast[[int.from_bytes(digest) % one_in == 0 for digest in drawn]]

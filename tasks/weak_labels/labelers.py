@@ -28,7 +28,7 @@ from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.groups import group_hashes
 from assay.tasks.statistics.paired import compared_counts
 from assay.tasks.statistics.resampling import BLOCKS
-from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns
+from assay.tasks.statistics.vote_counts import VoteCounts, VotePatterns, vote_matrix
 
 _BY = "by_"
 _BALANCE = "balance_"
@@ -233,7 +233,7 @@ def weak_labels(votes: pa.Table, labeler: Labeler, classes: int, default: int) -
 def labels_by(choice: LabelerChoice, votes: pa.Table, functions: Sequence[str], classes: int, default: int) -> pa.Table:
     """The WeakLabels of a partition of votes by a labeler's own probabilities: the most probable class, how probable it
     is, and as the share of the votes' weight that it wins the same."""
-    cast = np.stack([votes.column(name).to_numpy() for name in functions], axis=1).astype(np.int8)  # [n, m]
+    cast = vote_matrix(votes, functions)
     probabilities = probabilities_of(choice, cast, classes)
     best = probabilities.max(axis=1)
     label = np.where(probabilities[:, default] == best, default, probabilities.argmax(axis=1)).astype(np.int16)

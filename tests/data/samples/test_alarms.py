@@ -9,8 +9,8 @@ from assay.data.samples.alarms_physiology import at_rest, autoregressive, episod
 from assay.infra.errors import InputError
 from assay.tasks.labeling.conditions import Signals
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 ENOUGH = 20  # votes before a rule's accuracy says anything
 

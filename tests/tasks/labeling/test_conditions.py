@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from assay.infra.errors import InputError
 from assay.tasks.labeling.conditions import Signals, Vital, when
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 heart, pulse = Vital("heart_rate"), Vital("pulse_rate")
 soon = heart.between(0, 6)

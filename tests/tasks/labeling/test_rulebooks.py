@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 
 from assay.data.samples.registry import embedded
 from assay.tasks.labeling.rulebook_source import refer_to_rulebook
-from assay.tasks.labeling.summary import vote_matrix
 from assay.tasks.labeling.voting import apply_rules
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 BENIGN, MALIGNANT = 1, 0
 

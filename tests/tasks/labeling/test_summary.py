@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from assay.data.schemas import LabelingTable
-from assay.tasks.labeling.summary import count_votes, labeling_counts, labeling_findings, labeling_table, vote_matrix
+from assay.tasks.labeling.summary import count_votes, labeling_counts, labeling_findings, labeling_table
+from assay.tasks.statistics.vote_counts import vote_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore:Input has data type int64:FutureWarning")  # Snorkel's use of SciPy
 
