@@ -155,38 +155,26 @@ def random_pairs(synonyms: Sequence[tuple[int, int]], seed: int) -> list[tuple[i
 CHANCE = 0.5
 
 
-@dataclass(frozen=True)
-class SynonymArea:
-    """How likely a synonym pair has a higher cosine than a random pair of the same words, with its 95 % interval."""
-
-    auc: float
-    low: float
-    high: float
-    pairs: int
-    """How many synonym pairs the vectors know; as many random ones were drawn."""
-
-
-def synonym_area(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], seed: int) -> SynonymArea | None:
-    """How well vectors tell synonyms from random pairs (AUC, DeLong's interval); None where they know too few pairs.
+def synonym_area(vectors: Callable[[list[str]], Vectors], pairs: Sequence[Pair], seed: int) -> dict[str, float | None]:
+    """How likely a synonym pair has a higher cosine than a random pair of the same words: `auc`, its 95 % interval
+    (DeLong's) `low` and `high`, and `pairs`, the synonyms that the vectors know; nothing where these are too few.
 
     >>> circle = {f"{place}{side}": (np.cos(place), np.sin(place)) for place in range(12) for side in "ab"}
     >>> pairs = [(f"{place}a", f"{place}b") for place in range(12)]
-    >>> synonym_area(lambda words: np.array([circle[word] for word in words], dtype=np.float32), pairs, 0).auc
+    >>> synonym_area(lambda words: np.array([circle[word] for word in words], dtype=np.float32), pairs, 0)["auc"]
     1.0
     """
     looked_up, synonyms = _known_pairs(vectors, pairs)
     if len(synonyms) < FEWEST_PAIRS:
-        return None
+        return {}
     try:
         drawn = random_pairs(synonyms, seed)
     except InputError:
-        return None
+        return {}
     every = [*synonyms, *drawn]
     cosines = pair_cosines(looked_up[[a for a, _ in every]], looked_up[[b for _, b in every]])
     area = binary_auc(cosines, np.arange(len(every)) < len(synonyms))
-    if area.value is None or area.low is None or area.high is None:
-        return None
-    return SynonymArea(area.value, area.low, area.high, len(synonyms))
+    return {"auc": area.value, "low": area.low, "high": area.high, "pairs": len(synonyms)}
 
 
 @dataclass(frozen=True)

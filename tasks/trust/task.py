@@ -5,7 +5,7 @@ and choose examples.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -168,9 +168,7 @@ def embed_words(
         texts=texts_of(collect(training, ["id", subject.settings.text]), subject.settings.text),
         words=sorted({*words, *(word for name in names for word in name)}),
         providers=providers,
-        files=read_files(files),
-        subject=subject,
-        classes=classes.rows,
+        load=partial(load_text_model, subject, read_files(files), classes.rows),
         synonyms=synonyms,
         theta=theta_relate,
         seed=stage_seeds().integer(f"repeat {repeat}" if repeat else None),
@@ -186,15 +184,12 @@ def embed_piece(
     texts: Sequence[str],
     words: Sequence[str],
     providers: ResolvedProviders,
-    files: dict[str, bytes],
-    subject: ResolvedSubject,
-    classes: int,
+    load: Callable[[], object],
     synonyms: SynonymPairs,
     theta: float | None,
     seed: int,
 ) -> tuple[pa.Table, pa.Table]:
-    """The rows of one provider."""
-    load = partial(load_text_model, subject, files, classes)
+    """The rows of one provider; `load` gives the subject, where its own vectors are asked."""
     provider = build_provider(providers, voter.place, texts, load, seed)
     table = word_vectors(provider, words)
     threshold = theta_relate(provider, synonyms.pairs, seed) if theta is None else Theta(theta, 0, 0, float("nan"))

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -39,7 +39,6 @@ from assay.tasks.language.embeddings.provider import Provider, word_vectors
 from assay.tasks.language.relatedness import (
     Anchors,
     Space,
-    SynonymArea,
     Vocabulary,
     pair_cosines,
     related_words,
@@ -48,8 +47,6 @@ from assay.tasks.language.relatedness import (
 )
 from assay.tasks.language.synonyms import Pair, synonym_pairs
 from assay.tasks.language.words import is_one_word, may_change, normalised, spelling, words_of
-from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.rows import load_text_model
 
 EVERY_CLASS = -1
 Row = dict[str, object]
@@ -259,23 +256,11 @@ SENTENCES = "of sentences"
 """What the vectors by which sentences are compared are called among those of providers."""
 
 
-@dataclass(frozen=True)
-class SubjectVectors:
-    """The subject, where its own vectors are asked."""
-
-    subject: ResolvedSubject
-    files: dict[str, bytes]
-    classes: int
-
-    def load(self) -> object:
-        """The subject as a model."""
-        return load_text_model(self.subject, self.files, self.classes)
-
-
 def neighbour_piece(
-    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, inside: SubjectVectors | None, seed: int
+    piece: Words, *, texts: Sequence[str], attack: ResolvedWordAttack, load: Callable[[], object], seed: int
 ) -> tuple[pa.Table, pa.Table]:
-    """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart."""
+    """The nearest words, however far they are, and what is known of how near synonyms are and how well told apart;
+    `load` gives the subject, where its own vectors are asked."""
     asked, count, choice = piece.words, attack.settings.candidates, TEXT_ATTACKS.of(attack.settings)
     known: dict[str, object]
     if choice.replacements is not None:
@@ -290,9 +275,9 @@ def neighbour_piece(
         known = {"provider": attack.lists.name}
     else:
         assert attack.providers is not None
-        provider = build_provider(attack.providers, 0, texts, inside.load if inside else object, seed)
+        provider = build_provider(attack.providers, 0, texts, load, seed)
         rows = neighbour_rows(asked, Vocabulary.of(provider, vocabulary_words(provider, texts)), provider, count)
-        known = {"provider": provider.name, **_separation(synonym_area(provider.vectors, synonym_pairs(), seed))}
+        known = {"provider": provider.name, **synonym_area(provider.vectors, synonym_pairs(), seed)}
         if attack.given_cosine is None:
             known["synonyms"] = synonym_cosine(provider, synonym_pairs())
             known["related"] = _related_cosine(provider, seed)
@@ -304,14 +289,10 @@ def pool_limits(spaces: Sequence[Space], least: float | None, seed: int) -> pa.T
     """What the guided attack asks of each space, by its θ_relate where no least cosine is given, as `CosineLimits`."""
     rows = [
         {"provider": space.provider, "limit": space.theta if least is None else least}
-        | _separation(synonym_area(space.of, synonym_pairs(), seed))
+        | synonym_area(space.of, synonym_pairs(), seed)
         for space in spaces
     ]
     return pa.Table.from_pylist(rows, schema=CosineLimits.schema)
-
-
-def _separation(apart: SynonymArea | None) -> dict[str, object]:
-    return {} if apart is None else asdict(apart)
 
 
 def _related_cosine(provider: Provider, seed: int) -> float:
@@ -328,7 +309,7 @@ def embed_piece(
     texts: Sequence[str],
     words: Sequence[str],
     providers: ResolvedProviders,
-    inside: SubjectVectors | None,
+    load: Callable[[], object],
     seed: int,
     compared: Words,
     sentence_seed: int,
@@ -337,7 +318,6 @@ def embed_piece(
     if learner.provider is None:
         table = sentence_piece(compared, texts=texts, seed=sentence_seed)
         return table.set_column(0, "provider", pa.array([SENTENCES] * table.num_rows))
-    load = inside.load if inside else object
     return word_vectors(build_provider(providers, learner.provider, texts, load, seed), words)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Any, NamedTuple
 
@@ -55,7 +56,6 @@ from assay.tasks.attacks.texts.settings import Guided, NoiseKind, TextRewrite
 from assay.tasks.attacks.texts.similarity import parts_of_speech
 from assay.tasks.attacks.texts.swaps import (
     Learner,
-    SubjectVectors,
     Words,
     compared_rows,
     content_words,
@@ -79,7 +79,7 @@ from assay.tasks.statistics.groups import groups_of, groups_of_ids
 from assay.tasks.subjects.holding_out import draw_in_proportion, rows_with_ids
 from assay.tasks.subjects.predictions import codes_known, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
-from assay.tasks.subjects.texts.rows import texts_of
+from assay.tasks.subjects.texts.rows import load_text_model, texts_of
 
 
 @stage(version=1, title="texts to attack")
@@ -174,7 +174,7 @@ def look_for_neighbours(
         into=(WordSwaps, SynonymCosines),
         texts=corpus.learnt,
         attack=sought.attack,
-        inside=_inside(subject, files, classes),
+        load=_loading(subject, files, classes),
         seed=stage_seeds().integer(),
     )
     say(f"{len(corpus.asked)} words looked up, {swaps.rows} have neighbours")
@@ -231,7 +231,7 @@ def look_into_pools(
         texts=corpus.learnt,
         words=words,
         providers=providers,
-        inside=_inside(subject, files, classes),
+        load=_loading(subject, files, classes),
         seed=stage_seeds().integer(),
         compared=Words(tuple(sorted({*corpus.asked, *pools.words}))),
         sentence_seed=stage_seeds().integer("sentences"),
@@ -269,12 +269,13 @@ def _corpus(samples: Artifact[Samples], training: Artifact[Samples], column: str
     return _Corpus(content_words(attacked), learnt)
 
 
-def _inside(
+def _loading(
     subject: ResolvedSubject | None, files: Artifact[SubjectFiles] | None, classes: Artifact[Classes] | None
-) -> SubjectVectors | None:
+) -> Callable[[], object]:
+    """What loads the subject, where its own vectors are asked; else nothing that could be."""
     if subject is None or files is None or classes is None:
-        return None
-    return SubjectVectors(subject, read_files(files), classes.rows)
+        return object
+    return partial(load_text_model, subject, read_files(files), classes.rows)
 
 
 def _words_of_texts(corpus: _Corpus, swaps: Artifact[Any]) -> list[str]:

@@ -217,7 +217,7 @@ def test_related_is_theta_relate_of_the_attacks_own_vectors(tmp_path):
         settled = resolve_word_attack(
             A2T(vectors="mine.py:vectors", min_cosine=named, encoder="word-vectors"), tmp_path
         )
-        _, table = neighbour_piece(Words(("film",)), texts=["a film"], attack=settled, inside=None, seed=3)
+        _, table = neighbour_piece(Words(("film",)), texts=["a film"], attack=settled, load=object, seed=3)
         (known[named],) = table.to_pylist()
     from assay.tasks.language.embeddings.ensemble import build_provider
 

@@ -193,7 +193,7 @@ def test_vectors_that_compare_sentences_are_the_same_learnt_beside_those_of_prov
         "texts": texts,
         "words": wanted,
         "providers": resolve_providers(["fasttext"]),
-        "inside": None,
+        "load": object,
         "seed": 1,
         "compared": Words((*wanted, "friday", "monday")),
         "sentence_seed": 2,

@@ -50,7 +50,7 @@ def resolved(folder: Path, **options: object) -> ResolvedWordAttack:
 def test_words_give_way_to_what_a_function_of_ones_own_says(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SLANG)
     attack = pickle.loads(pickle.dumps(resolved(tmp_path, strong=True)))
-    swaps, known = neighbour_piece(Words(("film", "good", "rare")), texts=["x"], attack=attack, inside=None, seed=0)
+    swaps, known = neighbour_piece(Words(("film", "good", "rare")), texts=["x"], attack=attack, load=object, seed=0)
     assert [(row["word"], row["candidates"]) for row in swaps.to_pylist()] == [
         ("film", ["flick"]),
         ("good", ["ace", "fab"]),
@@ -75,11 +75,11 @@ def test_one_that_raises_or_offers_no_lists_is_named(tmp_path: Path, found: str,
     at = next(place for place, line in enumerate(lines) if "return" in line)
     (tmp_path / "mine.py").write_text("\n".join([*lines[:at], f"    return {found}", *lines[at + 1 :]]))
     with pytest.raises(InputError, match=said):
-        neighbour_piece(Words(("film",)), texts=["x"], attack=resolved(tmp_path), inside=None, seed=0)
+        neighbour_piece(Words(("film",)), texts=["x"], attack=resolved(tmp_path), load=object, seed=0)
     if "raised" in said:
         unquoted = replace(resolved(tmp_path), unquoted=True)
         with pytest.raises(InputError, match=r"raised ZeroDivisionError \(line 12\)"):
-            neighbour_piece(Words(("film",)), texts=["x"], attack=unquoted, inside=None, seed=0)
+            neighbour_piece(Words(("film",)), texts=["x"], attack=unquoted, load=object, seed=0)
 
 
 def test_its_options_and_its_source_are_in_the_key_of_the_search(tmp_path: Path) -> None:
