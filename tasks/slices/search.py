@@ -11,18 +11,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, product
+from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from assay.data.arrays import Bools, Integers
 from assay.data.schemas import Findings, Predictions, Samples
 from assay.infra.errors import InputError
-from assay.infra.settings import ColumnSettings
+from assay.infra.settings import ColumnSettings, EachOnce
 from assay.infra.stages.partitions import collect
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -42,7 +42,7 @@ class Slices(ColumnSettings):
     A list of columns alone is the short form.
     """
 
-    columns: tuple[str, ...] = Field(min_length=1, max_length=20, examples=[["site", "sex"]])
+    columns: Annotated[tuple[str, ...], Field(min_length=1, max_length=20, examples=[["site", "sex"]]), EachOnce]
     """The columns whose values are slices; numbers of many values are cut into quarters."""
 
     deepest: int = Field(default=2, ge=1, le=3)
@@ -50,13 +50,6 @@ class Slices(ColumnSettings):
 
     most: int = Field(default=5, ge=1, le=50)
     """How many slices the search takes to the other half; the more, the more each has to show (Holm)."""
-
-    @model_validator(mode="after")
-    def _each_once(self) -> Slices:
-        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
-        if twice:
-            raise ValueError(f"names {', '.join(twice)} twice; name each column once")
-        return self
 
 
 MANY = 12
@@ -73,6 +66,8 @@ def slice_values(column: pa.ChunkedArray, name: str) -> list[str | None]:
     (['a', None, None], ['1', '2'])
     """
     values = column.combine_chunks()
+    if kinds.is_floating(values.type):  # no number is no value
+        values = pc.if_else(pc.is_null(values, nan_is_null=True), pa.scalar(None, values.type), values)
     numeric = kinds.is_integer(values.type) or kinds.is_floating(values.type) or kinds.is_decimal(values.type)
     if numeric and pc.count_distinct(values).as_py() > MANY:
         return _quarters(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
@@ -137,37 +132,39 @@ class WorseSlice:
         return ", ".join(f"{column} = {value}" for column, value in self.where)
 
 
-def worst_slices(
-    right: npt.ArrayLike,
-    columns: Columns,
-    clusters: npt.ArrayLike,
-    generator: np.random.Generator,
-    *,
-    deepest: int = 2,
-    most: int = 5,
-) -> list[WorseSlice]:
-    """The `most` worst slices of up to `deepest` columns, the smallest p first.
+@dataclass(frozen=True)
+class SlicedAnswers:
+    """What a subject has right of the samples of a known class [n], their values by column, and their groups."""
 
-    Clusters are dealt to two halves. On the first, every slice of at least 20 samples is compared with the rest, and
-    those that lie lowest (by their z-value) are kept; on the second they are tested, one-sided and by cluster. Their p
-    is not yet corrected for how many were kept. Null values make no slice.
+    right: Bools
+    columns: Columns
+    groups: Groups = None
 
-    >>> site, hits = ["A"] * 200 + ["B"] * 200, [1] * 200 + [1, 0] * 100
-    >>> slices = worst_slices(hits, {"site": site}, range(400), np.random.default_rng(0))
+
+def worst_slices(answers: SlicedAnswers, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
+    """The slices that one half of the samples shows to be worst, as the other half has them, the smallest p first.
+
+    Groups are dealt to two halves. On the first, every slice of at least 20 samples is compared with the rest, and
+    those that lie lowest (by their z-value) are kept; on the second they are tested, one-sided and by group. Their p is
+    not yet corrected for how many were kept. Null values make no slice.
+
+    >>> answers = SlicedAnswers(np.array([True] * 200 + [True, False] * 100), {"site": ["A"] * 200 + ["B"] * 200})
+    >>> slices = worst_slices(answers, Slices(columns=("site",)), np.random.default_rng(0))
     >>> slices[0].name, slices[0].p_value < 0.001
     ('site = B', True)
     """
-    hits, codes = np.asarray(right, dtype=np.int64), codes_of(clusters)
+    hits = answers.right.astype(np.int64)
+    codes = np.arange(len(hits)) if answers.groups is None else codes_of(answers.groups)
     sides = generator.permutation(int(codes.max(initial=-1)) + 1) % 2 == 0
     searched = sides[codes]
     ranked = []
-    for where, inside in _candidates(columns, deepest):
+    for where, inside in _candidates(answers.columns, settings.deepest):
         seen = inside & searched
         if seen.sum() < FEWEST or (searched & ~inside).sum() < FEWEST:
             continue
         ranked.append((_shortfall(hits, seen, ~inside & searched, codes)[0], where, inside))
     ranked.sort(key=lambda ranking: (-ranking[0], ranking[1]))
-    kept = [(where, inside) for z, where, inside in ranked[:most] if z > 0 and (inside & ~searched).sum() > 1]
+    kept = [(where, inside) for z, where, inside in ranked[: settings.most] if z > 0 and (inside & ~searched).sum() > 1]
     return _confirmed(hits, kept, ~searched, codes)
 
 
@@ -245,15 +242,6 @@ def _shortfall(hits: Integers, members: Bools, others: Bools, codes: Integers) -
     return (apart_by / spread if spread else 0.0), freedom
 
 
-@dataclass(frozen=True)
-class SlicedAnswers:
-    """What a subject has right of the samples of a known class [n], their values by column, and their groups."""
-
-    right: Bools
-    columns: Columns
-    groups: Groups = None
-
-
 def slice_findings(answers: SlicedAnswers, subject: str) -> list[Finding]:
     """`slices.accuracy` of every value (`of` the column, the value is the group), and `slices.worst_accuracy`.
 
@@ -272,14 +260,6 @@ def slice_findings(answers: SlicedAnswers, subject: str) -> list[Finding]:
     return [*findings, About("slices", "", subject=subject).finding("worst_accuracy", share, verdict=verdict)]
 
 
-def search(answers: SlicedAnswers, settings: Slices, generator: np.random.Generator) -> list[WorseSlice]:
-    """The slices that one half of the samples shows to be worse, as the other half has them."""
-    clusters = np.arange(len(answers.right)) if answers.groups is None else answers.groups
-    return worst_slices(
-        answers.right, answers.columns, clusters, generator, deepest=settings.deepest, most=settings.most
-    )
-
-
 def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significance: float) -> list[Finding]:
     """Per subject and slice `slices.worse_p` (Holm over all slices of all subjects that went to the second half), with
     `slices.confirmed_accuracy` and `slices.rest_accuracy` on that half."""
@@ -296,7 +276,7 @@ def confirmed_findings(by_subject: Mapping[str, Sequence[WorseSlice]], significa
     return findings
 
 
-@stage(version=6, title="slices", draws=True)
+@stage(version=7, title="slices", draws=True)
 def measure_slices(
     samples: Artifact[Samples], predictions: dict[str, Artifact[Predictions]], settings: Slices, significance: float
 ) -> Artifact[Findings]:
@@ -317,7 +297,7 @@ def measure_slices(
         columns = {name: [column[row] for row in rows] for name, column in values.items()}
         answers = SlicedAnswers((predicted == gold)[rows], columns, groups)
         findings += slice_findings(answers, subject)
-        by_subject[subject] = search(answers, settings, stage_seeds().generator(subject))
+        by_subject[subject] = worst_slices(answers, settings, stage_seeds().generator(subject))
     confirmed = confirmed_findings(by_subject, significance)
     worse = [f"{test.subject} is worse where {test.of}" for test in confirmed if test.verdict == "worse"]
     say("; ".join(worse) or f"{plural(len(settings.columns), 'column')} · no slice is shown to be worse than the rest")

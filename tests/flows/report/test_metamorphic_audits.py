@@ -16,7 +16,7 @@ from assay.tasks.hardness.association import _findings as association_finding
 from assay.tasks.hardness.association import association
 from assay.tasks.overfitting.independence import pairwise_test
 from assay.tasks.overfitting.verdicts import verdict
-from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search
+from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, worst_slices
 from assay.tasks.statistics.classification_findings import About, prediction_findings
 from assay.tasks.statistics.clusters import share_by
 from assay.tasks.statistics.findings import Finding, FindingIndex
@@ -66,7 +66,7 @@ def overfitting(night: Night, _names: tuple[str, ...], _groups: Groups) -> list[
 
 def slices(night: Night, _names: tuple[str, ...], groups: Groups) -> list[Finding]:
     answers = SlicedAnswers(night["by_site"], {"site": [f"S{site}" for site in night["site"]]}, groups)
-    return confirmed_findings({"net": search(answers, Slices(columns=("site",)), np.random.default_rng(1))}, 0.01)
+    return confirmed_findings({"net": worst_slices(answers, Slices(columns=("site",)), np.random.default_rng(1))}, 0.01)
 
 
 def hardness_of(night: Night, _names: tuple[str, ...], groups: Groups) -> list[Finding]:

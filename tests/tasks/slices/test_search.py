@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from assay.tasks.slices.search import WorseSlice, _lower_p, _shortfall, worst_slices
+from assay.tasks.slices.search import SlicedAnswers, Slices, WorseSlice, _lower_p, _shortfall, worst_slices
 from assay.tasks.statistics.multiplicity import adjusted
 
 
@@ -14,7 +14,7 @@ def searched(seed: int, fall: float, n: int = 800, right: float = 0.9) -> list[W
     rng = np.random.default_rng(seed)
     columns = {name: rng.choice(list("abcd"), n).tolist() for name in ("site", "sex", "device")}
     bad = np.array([site == "a" and sex == "b" for site, sex in zip(columns["site"], columns["sex"], strict=True)])
-    return worst_slices(rng.random(n) < right - fall * bad, columns, np.arange(n), rng)
+    return worst_slices(SlicedAnswers(rng.random(n) < right - fall * bad, columns), Slices(columns=tuple(columns)), rng)
 
 
 def confirmed(found: list[WorseSlice], level: float) -> set[str]:
@@ -68,14 +68,15 @@ def test_slices_of_few_patients_are_called_worse_no_oftener_than_they_may(patien
 
 
 def test_missing_values_make_no_slice():
-    found = worst_slices([1, 0] * 100, {"site": ["a", None] * 100}, range(200), np.random.default_rng(0))
+    answers = SlicedAnswers(np.array([True, False] * 100), {"site": ["a", None] * 100})
+    found = worst_slices(answers, Slices(columns=("site",)), np.random.default_rng(0))
     assert all("None" not in one.name for one in found)
 
 
 def test_halves_never_part_a_cluster():
-    hits = np.repeat([1, 0] * 40, 5)
-    clusters = np.repeat(np.arange(80), 5)
-    found = worst_slices(hits, {"site": np.repeat(["a", "b"] * 40, 5).tolist()}, clusters, np.random.default_rng(0))
+    sites = np.repeat(["a", "b"] * 40, 5).tolist()
+    answers = SlicedAnswers(np.repeat([True, False] * 40, 5), {"site": sites}, np.repeat(np.arange(80), 5))
+    found = worst_slices(answers, Slices(columns=("site",)), np.random.default_rng(0))
     assert found
     assert all(one.n % 5 == 0 and one.others % 5 == 0 for one in found)
 

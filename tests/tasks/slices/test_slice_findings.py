@@ -13,7 +13,14 @@ from scipy.stats import hypergeom
 from assay.infra.errors import InputError
 from assay.tasks.reporting.parts import BarPlot, Paragraph
 from assay.tasks.slices.page import page
-from assay.tasks.slices.search import SlicedAnswers, Slices, confirmed_findings, search, slice_findings, slice_values
+from assay.tasks.slices.search import (
+    SlicedAnswers,
+    Slices,
+    confirmed_findings,
+    slice_findings,
+    slice_values,
+    worst_slices,
+)
 from assay.tasks.statistics.classification import proportion
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.multiplicity import not_shown
@@ -36,7 +43,7 @@ def test_every_value_is_counted_and_the_worst_is_named_with_a_wider_interval():
 
 def test_the_correction_is_over_the_slices_of_all_subjects():
     judged = SlicedAnswers(np.tile(RIGHT, 4), {"site": SITES * 4})
-    alone = {"net": search(judged, Slices(columns=("site",)), np.random.default_rng(0))}
+    alone = {"net": worst_slices(judged, Slices(columns=("site",)), np.random.default_rng(0))}
     (p,) = [one.value for one in confirmed_findings(alone, 0.01) if one.metric == "slices.worse_p"]
     twice = confirmed_findings(alone | {"twin": alone["net"]}, 0.01)
     assert [one.value for one in twice if one.metric == "slices.worse_p"] == pytest.approx([2 * p, 2 * p])
@@ -46,7 +53,7 @@ def test_the_correction_is_over_the_slices_of_all_subjects():
 def test_the_page_says_which_slice_is_worse_and_by_how_much():
     judged = SlicedAnswers(np.tile(RIGHT, 4), {"site": SITES * 4})
     found = slice_findings(judged, "net")
-    searched = search(judged, Slices(columns=("site",)), np.random.default_rng(0))
+    searched = worst_slices(judged, Slices(columns=("site",)), np.random.default_rng(0))
     index = FindingIndex([*found, *confirmed_findings({"net": searched}, 0.01)])
     part = page(index)
     assert (part.verdict, part.judged) == ("bad", "1 worse")
@@ -57,7 +64,7 @@ def test_the_page_says_which_slice_is_worse_and_by_how_much():
 
 def test_where_nothing_is_shown_the_page_does_not_call_slices_alike():
     judged = SlicedAnswers(np.array([True, False] * 100), {"site": (["A"] * 2 + ["B"] * 2) * 50})
-    searched = search(judged, Slices(columns=("site",)), np.random.default_rng(1))
+    searched = worst_slices(judged, Slices(columns=("site",)), np.random.default_rng(1))
     index = FindingIndex([*slice_findings(judged, "net"), *confirmed_findings({"net": searched}, 0.01)])
     assert "no difference" not in page(index).sentence
     assert page(index).verdict == "neutral"
@@ -69,7 +76,7 @@ def test_ten_images_of_each_patient_show_a_fall_no_sooner_than_patients_do():
     for copies in (1, 10):
         groups = np.repeat(np.arange(120), copies)
         judged = SlicedAnswers(np.repeat(right, copies), {"site": np.repeat(sites, copies).tolist()}, groups)
-        searched = search(judged, Slices(columns=("site",)), np.random.default_rng(1))
+        searched = worst_slices(judged, Slices(columns=("site",)), np.random.default_rng(1))
         (said,) = re.findall(
             r"(\d+) points less", page(FindingIndex(confirmed_findings({"net": searched}, 0.01))).sentence
         )
@@ -98,6 +105,11 @@ def test_numbers_of_many_values_are_cut_into_quarters():
     assert slice_values(pa.chunked_array([[True, False]]), "smoker") == ["true", "false"]
 
 
+def test_a_cell_that_holds_no_number_is_in_no_slice():
+    grades = pa.chunked_array([[1.0, float("nan"), None, 2.5]])
+    assert slice_values(grades, "grade") == ["1", None, None, "2.5"]
+
+
 def test_a_column_of_too_many_words_is_refused_by_name():
     with pytest.raises(InputError, match=r"'note' has 101 values.*at most 100"):
         slice_values(pa.chunked_array([[f"w{at}" for at in range(101)]]), "note")
@@ -105,5 +117,5 @@ def test_a_column_of_too_many_words_is_refused_by_name():
 
 def test_a_list_of_columns_is_the_short_form():
     assert Slices.model_validate(["site", "sex"]) == Slices(columns=("site", "sex"))
-    with pytest.raises(ValueError, match="names site twice"):
+    with pytest.raises(ValueError, match="site stands twice"):
         Slices.model_validate(["site", "site"])
