@@ -16,6 +16,7 @@ from assay.tasks.reporting.numerals import integer, interval, percent, plural
 from assay.tasks.reporting.parts import NamedSample, Part, SampleList
 from assay.tasks.statistics.findings import Finding, FindingIndex
 from assay.tasks.statistics.stratified_ppi import Drawn, Ratio, labelled_share
+from assay.tasks.subjects.predictions import probabilities_of
 
 PPI, CLASSICAL = "ppi++", "classical"
 """With what was expected of all samples, and by the labels alone."""
@@ -56,11 +57,10 @@ def answerer_of(name: str, table: pa.Table, ids: pa.Array, classes: int) -> Answ
         chances[at, answers] = sure
         return Answerer(name, answers, chances, ~rows["undecided"].to_numpy(), False)
     answers = rows["predicted"].to_numpy().astype(np.int64)
-    given = rows["probabilities"].combine_chunks()
-    if given.null_count:
+    if rows["probabilities"].null_count:
         chances = (answers[:, None] == np.arange(classes)).astype(np.float64)
     else:
-        chances = np.array(given.flatten(), dtype=np.float64).reshape(len(ids), -1)
+        chances = probabilities_of(rows, classes)
     return Answerer(name, answers, chances, np.ones(len(ids), np.bool_), True)
 
 

@@ -69,8 +69,8 @@ def probe_samples(model: ImageModel, images: Tensor, truth: Tensor, draws: Draws
     return pa.table(columns, schema=Probed.schema)
 
 
-def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed: bool = False) -> list[Reading]:
-    """The four flags that probes raise.
+def flags_of_probes(rows: pa.Table, truth: Truth, *, softmaxed: bool = False) -> list[Reading]:
+    """The four flags that probes raise; `truth` holds codes [n], or labels [n, k].
 
     `softmaxed` is what the subject's card says: it was asked about images of noise as well, when it was made. The
     probed images alone cannot tell a sigmoid from logits that happen to lie between 0 and 1.
@@ -80,14 +80,14 @@ def flags_of_probes(rows: pa.Table, truth: Truth, *, multilabel: bool, softmaxed
     if n == 0:
         return [Reading(name, False, 0, "there are no samples") for name in PROBES]
     clean, repainted = (matrix(rows[name], np.float64) for name in ("clean", "repainted"))
-    ends = "a sigmoid's do" if multilabel else "a softmax's do, and they add up to 1"
+    ends = "a sigmoid's do" if truth.ndim == 2 else "a softmax's do, and they add up to 1"
     moved = int((columns["spread"] > _STILL).sum())
     again = f"{moved} of {n} images got other logits when asked {REPEATS} times" if moved else ""
     return [
         Reading("softmax-output", softmaxed, n, f"every output lies between 0 and 1, as {ends}" if softmaxed else ""),
         _zero_gradients(columns, n),
         Reading("randomised-output", moved > 0, n, again),
-        _eps_one(clean, repainted, truth, multilabel),
+        _eps_one(clean, repainted, truth),
     ]
 
 
@@ -99,12 +99,10 @@ def _zero_gradients(columns: dict[str, npt.NDArray[np.float64]], n: int) -> Read
     return Reading("zero-gradients", False, n)
 
 
-def _eps_one(
-    clean: npt.NDArray[np.float64], repainted: npt.NDArray[np.float64], truth: Truth, multilabel: bool
-) -> Reading:
+def _eps_one(clean: npt.NDArray[np.float64], repainted: npt.NDArray[np.float64], truth: Truth) -> Reading:
     """Raised where more than 5 % (Wilson's lower end) of what was right stays right, unless the subject always answers
     alike: that, no attack can change. With several labels an image is right where all that are known of it are."""
-    name, known = "eps-1-above-chance", truth >= 0
+    name, known, multilabel = "eps-1-above-chance", truth >= 0, truth.ndim == 2
     if not known.any():
         return Reading(name, False, 0, "no sample's class is known")
     before, after = (said(probabilities, multilabel) for probabilities in (clean, repainted))

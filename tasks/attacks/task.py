@@ -28,7 +28,7 @@ from assay.data.schemas import (
 from assay.infra.engines.devices import deterministically
 from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, columns_in, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.stages.trainings import Checkpoints, train_on_worker
 from assay.infra.storage.artifacts import Artifact
@@ -58,6 +58,7 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_from, findings_table, lowest
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.subjects.holding_out import rows_with_ids
+from assay.tasks.subjects.images.task import require_classes
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import CARD
 
@@ -234,8 +235,9 @@ def _attack_job(
     generators: dict[str, Artifact[GeneratorFiles]] | None,
 ) -> AttackJob:
     trained = None if generators is None else {eps: read_files(generator) for eps, generator in generators.items()}
-    seeds = Seeds(stage_seeds().run_seed, "attack")  # the same in every stage that attacks
-    return AttackJob(subject, name, read_files(files), classes.rows, attack, seeds, trained)
+    contents, seeds = read_files(files), Seeds(stage_seeds().run_seed, "attack")  # the same in every such stage
+    require_classes(contents, classes.rows, name)
+    return AttackJob(subject, name, contents, attack, seeds, trained)
 
 
 def _summary(counted: dict[str, int], job: AttackJob) -> str:
@@ -261,15 +263,13 @@ def probe_subject(
 ) -> Artifact[Findings]:
     """The red flags that a subject raises by itself: a softmax at its end, no gradients, randomness, ε = 1 in vain."""
     from assay.tasks.attacks.probes import chosen, flags_of_probes
-    from assay.tasks.subjects.images.dataset import LABELS, targets_of
+    from assay.tasks.subjects.images.dataset import targets_of, truth_columns
 
     if not subject.has_gradient:
         readings = [Reading(flag, False, 0, "it is only asked and has no gradient") for flag in PROBES]
         say(f"{name} · only asked, so there is nothing to probe")
         return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
-    names = class_names(collect(classes, None))
-    several = LABELS in columns_in(evaluation)
-    known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+    names, known = class_names(collect(classes, None)), truth_columns(evaluation)
     ids = chosen(known["id"].to_pylist(), limit, stage_seeds().generator())
     held = read_files(files)
     probed = map_partitions(
@@ -277,7 +277,7 @@ def probe_subject(
     )
     rows = collect(probed, None)
     truth = targets_of(known.take(pc.index_in(rows["id"], value_set=known["id"].combine_chunks())), names)
-    readings = flags_of_probes(rows, truth, multilabel=several, softmaxed=json.loads(held[CARD])["softmaxed"])
+    readings = flags_of_probes(rows, truth, softmaxed=json.loads(held[CARD])["softmaxed"])
     say(f"{name} · {len(ids)} samples · {_flags_in_words(readings)}")
     return write_table(findings_table([reading.finding(name) for reading in readings]), into=Findings)
 

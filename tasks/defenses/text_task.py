@@ -41,6 +41,7 @@ from assay.tasks.defenses.comparison import (
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
 from assay.tasks.statistics.metrics import control_of
+from assay.tasks.subjects.holding_out import with_values
 from assay.tasks.subjects.predictions import codes_known
 from assay.tasks.subjects.texts.rows import COPIED_FROM
 
@@ -109,9 +110,8 @@ def rows_with_texts(samples: pa.Table, *, text: str, changed: Mapping[str, str])
     """
     pairs = list(zip(samples["id"].to_pylist(), samples[text].to_pylist(), strict=True))
     written = [changed.get(sample, before) for sample, before in pairs]
-    column = pa.array(written, samples.schema.field(text).type)
-    table = samples.set_column(samples.schema.get_field_index(text), samples.schema.field(text), column)
-    return Tallied(table, {"changed": sum(after != before for (_, before), after in zip(pairs, written, strict=True))})
+    others = sum(after != before for (_, before), after in zip(pairs, written, strict=True))
+    return Tallied(with_values(samples, text, written), {"changed": others})
 
 
 @stage(version=1, title="draw", draws=True)

@@ -20,7 +20,7 @@ from assay.tasks.diagnostics.settings import Diagnostics
 from assay.tasks.statistics.clusters import mean_within
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
-from assay.tasks.subjects.images.model import THRESHOLD
+from assay.tasks.subjects.predictions import THRESHOLD, probabilities_of
 from assay.tasks.subjects.settings import eps_name
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def count_answers(attacked: pa.Table, *, eps: float, classes: int) -> dict[str, 
     single = rows.filter(pc.not_equal(rows["clean"], -1))
     counts: dict[str, Counts] = {"images": np.array([rows.num_rows], np.int64)}
     for side in ("clean", "attacked"):
-        named = _named(several, side, classes)
+        named = probabilities_of(several, classes, f"{side}_probabilities") >= THRESHOLD
         counts[side] = co_occurrence(named)
         counts[f"{side} alone"] = named[named.sum(axis=1) == 1].sum(axis=0).astype(np.int64)
     counts["moved"] = np.zeros((classes, classes), np.int64)
@@ -127,11 +127,6 @@ def co_occurrence(named: npt.NDArray[np.bool_]) -> Counts:
     """
     whole = named.astype(np.int64)
     return np.asarray(whole.T @ whole)
-
-
-def _named(rows: pa.Table, side: str, classes: int) -> npt.NDArray[np.bool_]:
-    flat = rows[f"{side}_probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(np.asarray(flat, np.float64).reshape(rows.num_rows, classes) >= THRESHOLD)
 
 
 def layer_points(

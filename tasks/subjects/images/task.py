@@ -16,22 +16,23 @@ from assay.data.schemas import Classes, Findings, Predictions, Samples, SubjectF
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, columns_in, first_rows, map_partitions, read_files
+from assay.infra.stages.partitions import collect, first_rows, map_partitions, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.images.dataset import (
-    LABELS,
     LabelledImages,
     channel_statistics,
-    image_findings,
     images_of,
     labelled_images,
     predict_table,
+    targets_of,
+    truth_columns,
 )
 from assay.tasks.subjects.images.model import ImageModel, load_state, network_of, on_device, require_output
+from assay.tasks.subjects.predictions import answer_findings
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.token_networks.hugging_face import notice_order
@@ -85,9 +86,9 @@ def measure_images(
 ) -> Artifact[Findings]:
     """The findings on one subject and clean images: accuracy, AUC, recall per class, entropy, and if it is constant."""
     names = class_names(collect(classes, None))
-    several = LABELS in columns_in(evaluation)
-    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
-    findings = image_findings(collect(predictions, None), rows, names, name, groups_of(evaluation))
+    rows = truth_columns(evaluation)
+    truth = targets_of(rows, names)
+    findings = answer_findings(collect(predictions, None), rows, truth, names, name, groups_of(evaluation))
     say(f"{name} · {_measured(findings)}")
     return write_table(findings_table(findings), into=Findings)
 

@@ -1,4 +1,4 @@
-"""The texts of samples and their classes, what the classifier in a subject's files says of them, and the findings."""
+"""The texts of samples and their classes, and what the classifier in a subject's files says of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from assay.data.arrays import Integers
 from assay.data.schemas import ListedTable
 from assay.infra.errors import InputError
 from assay.infra.stages.partitions import Tallied
-from assay.tasks.statistics.classification import Groups
-from assay.tasks.statistics.classification_findings import About, clean_findings
-from assay.tasks.statistics.findings import Finding
-from assay.tasks.subjects.predictions import codes_known, predictions_table, probabilities_of, require_same_samples
+from assay.tasks.subjects.predictions import codes_known, predictions_table
 from assay.tasks.subjects.resolved import BuiltFrom, ResolvedSubject
 from assay.tasks.subjects.texts.model import OwnTextModel, TextModel, UnusableTextError
 
@@ -140,15 +137,3 @@ def predict_table(
         raise InputError(f"{fault.reason} for sample {sample!r}.") from fault
     cut = 0 if subject.way == "own" else sum(map(cast("NetworkModel", model).is_cut, texts))
     return Tallied(predictions_table(samples["id"], probabilities, chances=subject.gives_chances), {"cut": cut})
-
-
-def text_findings(
-    predictions: pa.Table, samples: pa.Table, classes: Sequence[str], name: str, groups: Groups = None
-) -> list[Finding]:
-    """How good the subject is on the samples as they are, and whether it says more than one thing; of answers without
-    probabilities neither AUC nor calibration."""
-    require_same_samples(predictions, samples, name)
-    probabilities = None if predictions["probabilities"].null_count else probabilities_of(predictions, len(classes))
-    predicted = predictions["predicted"].to_numpy().astype(np.int64)
-    truth, about = codes_known(samples, classes), About("subject", "clean", subject=name)
-    return clean_findings(about, predicted, probabilities, truth, classes, groups)

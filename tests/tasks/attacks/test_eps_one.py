@@ -17,7 +17,7 @@ def flag(staying: float, majority: float = 0.8, accuracy: float = 0.9, n: int = 
     truth = (rng.random(n) > majority).astype(np.int64)
     before = np.where(rng.random(n) < accuracy, truth, 1 - truth)
     after = np.where(rng.random(n) < staying, before, 1 - truth)
-    return _eps_one(shares(before), shares(after), truth, multilabel=False)
+    return _eps_one(shares(before), shares(after), truth)
 
 
 @pytest.mark.parametrize("staying", [1.0, 0.5])
@@ -34,11 +34,11 @@ def test_an_attack_that_leaves_at_most_one_in_a_hundred_is_not():
 def test_a_constant_answer_is_not_called_robust_by_this_flag():
     truth = (np.arange(64) % 5 == 0).astype(np.int64)
     constant = shares(np.zeros(64, np.int64))
-    assert not _eps_one(constant, constant, truth, multilabel=False).raised
+    assert not _eps_one(constant, constant, truth).raised
 
 
 def test_without_truth_or_without_a_right_answer_nothing_is_measured():
     truth = np.ones(10, np.int64)
     wrong = shares(np.zeros(10, np.int64))
-    assert _eps_one(wrong, wrong, truth, multilabel=False).n == 0
-    assert _eps_one(wrong, wrong, np.full(10, -1), multilabel=False).n == 0
+    assert _eps_one(wrong, wrong, truth).n == 0
+    assert _eps_one(wrong, wrong, np.full(10, -1)).n == 0

@@ -145,7 +145,7 @@ def read(
     readings = flags_of_attacks(
         found, attacks, CLASSES, transfers if transfers is not None else transferred(model(), subject)
     )
-    readings += flags_of_probes(probed, truth[some].numpy(), multilabel=False, softmaxed=subject.softmaxed)
+    readings += flags_of_probes(probed, truth[some].numpy(), softmaxed=subject.softmaxed)
     return {reading.flag: reading for reading in readings}
 
 
@@ -200,7 +200,7 @@ def test_rounding_the_image_hides_gradients_from_everything_that_climbs() -> Non
 
 def test_logits_so_large_that_probabilities_underflow_have_no_gradient() -> None:
     probed = probe_samples(model(after=lambda logits: 1e4 * logits), *samples(), DRAWS)
-    flags = {one.flag: one for one in flags_of_probes(probed, samples()[1].numpy(), multilabel=False)}
+    flags = {one.flag: one for one in flags_of_probes(probed, samples()[1].numpy())}
     assert flags["zero-gradients"].raised
 
 
@@ -291,7 +291,7 @@ def test_multi_label_probes_know_a_sigmoid_and_an_honest_model_whose_logits_are_
     probed = probe_samples(several, samples()[0], labels, DRAWS)
     if after not in (as_is, torch.sigmoid):
         assert min(probed["smallest_logit"].to_pylist()) > 0 < 1 > max(probed["largest_logit"].to_pylist())
-    flags = flags_of_probes(probed, labels.numpy(), multilabel=True, softmaxed=several.softmaxed)
+    flags = flags_of_probes(probed, labels.numpy(), softmaxed=several.softmaxed)
     assert next(one for one in flags if one.flag == "softmax-output").raised == sigmoid
 
 
