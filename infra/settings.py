@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -64,6 +65,17 @@ class ColumnSettings(Settings):
     @classmethod
     def _from_a_list(cls, written: Any) -> Any:
         return {"columns": tuple(written)} if isinstance(written, list | tuple) else written
+
+
+def _each_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ValueError(f"{value} stands twice; name each once")
+    return values
+
+
+EachOnce = AfterValidator(_each_once)
+"""What a list of settings is annotated with that may name nothing twice."""
 
 
 def documented_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from pydantic import Field
 from assay.data.arrays import Bools, Codes, Counts
 from assay.data.schemas import Classes, Findings, Samples, class_names
 from assay.infra.errors import InputError
-from assay.infra.settings import ColumnSettings
+from assay.infra.settings import ColumnSettings, EachOnce
 from assay.infra.stages.partitions import Columns, Reuse, collect, columns_in, reduce_partitions
 from assay.infra.stages.stage import say, stage, write_table
 from assay.infra.storage.artifacts import Artifact
@@ -42,7 +42,9 @@ class Annotators(ColumnSettings):
     A list of columns alone is the short form.
     """
 
-    columns: tuple[str, ...] = Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]])
+    columns: Annotated[
+        tuple[str, ...], Field(min_length=2, max_length=100, examples=[["first_reader", "second_reader"]]), EachOnce
+    ]
     """A column of labels per annotator; empty where one did not label."""
 
 
@@ -257,7 +259,7 @@ def measure_agreement(
 ) -> Artifact[Findings]:
     """The findings `annotators.*` on the columns of labels."""
     names = class_names(collect(classes, None))
-    columns, grouped = list(dict.fromkeys(settings.columns)), GROUP in columns_in(samples)
+    columns, grouped = list(settings.columns), GROUP in columns_in(samples)
     read = Columns(samples, tuple(dict.fromkeys(["gold", *columns, *(["id", GROUP] if grouped else [])])))
     codes = {name: code for code, name in enumerate(names)}
     counted = reduce_partitions(count_patterns, read, reuse=Reuse(), columns=columns, classes=codes)

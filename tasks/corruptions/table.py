@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 from assay.infra.user_code.choices import NamedChoices
 from assay.tasks.corruptions.choice import LEVELS, Constants
 from assay.tasks.corruptions.choice import Corruption as Corruption
@@ -149,17 +149,22 @@ else:
     Perturbation = Literal[(*CORRUPTIONS.words, *PRESETS)]
 
 
+Severity = Annotated[int, Field(ge=1, le=5)]
+
+
 class Corruptions(Settings):
     """Sequences of perturbed images along which a prediction should not flip.
 
     A sequence has frames, one of which is the clean image, bit for bit.
     """
 
-    perturbations: tuple[Perturbation, ...] = Field(default=tuple(xu.word for xu in XU_ET_AL), min_length=1)
+    perturbations: Annotated[tuple[Perturbation, ...], Field(min_length=1), EachOnce] = tuple(
+        xu.word for xu in XU_ET_AL
+    )
     """Which perturbations are tried; left out, the 14 of Xu et al. `imagenet-c` stands for those of its mCE,
     `medmnist-c/dermamnist` for those of a data set of MedMNIST-C."""
 
-    severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 2, 3, 4, 5), min_length=1)
+    severities: Annotated[tuple[Severity, ...], Field(min_length=1), EachOnce] = (1, 2, 3, 4, 5)
     """How strong they are, from 1 (slight) to 5."""
 
     frames: int = Field(default=31, ge=3, le=1001)
@@ -189,8 +194,4 @@ class Corruptions(Settings):
                 f"frames is {self.frames}: a sequence has as many frames before its clean one as after it, so the "
                 f"number must be odd; write {self.frames + 1}"
             )
-        for option, given in (("perturbations", self.perturbations), ("severities", self.severities)):
-            twice = [value for place, value in enumerate(given) if value in given[:place]]
-            if twice:
-                raise ValueError(f"{option} lists {twice[0]} more than once")
         return self

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 
 Generator = Literal["strongest", "nearest", "random", "random2"]
 Bound = Literal["paper", "maurer-pontil", "betting"]
+Distances = Annotated[tuple[float, ...], Field(min_length=1), EachOnce]
 
 
 class Dishonest(Settings):
@@ -32,7 +33,7 @@ class Translations(Settings):
     eps: int = Field(default=2, ge=1, le=16)
     """How many pixels the window may move each way; images need a margin of three times as many."""
 
-    generators: tuple[Generator, ...] = Field(default=("strongest",), min_length=1)
+    generators: Annotated[tuple[Generator, ...], Field(min_length=1), EachOnce] = ("strongest",)
     """How the shift is chosen. More than one is corrected for (Holm)."""
 
     retrain: int = Field(default=1, ge=1, le=1000)
@@ -46,12 +47,6 @@ class Translations(Settings):
 
     dishonest: Dishonest | None = None
     """Whether a copy fitted to the test samples must be found: a positive control."""
-
-    @model_validator(mode="after")
-    def _each_generator_once(self) -> Self:
-        if twice := [generator for generator in self.generators if self.generators.count(generator) > 1]:
-            raise ValueError(f"the generator {twice[0]} stands twice; name each once")
-        return self
 
 
 class Orbit(Settings):
@@ -67,13 +62,13 @@ class Orbit(Settings):
 class Synthetic(Settings):
     """The experiment of section 4: a linear classifier in 500 dimensions, independent of its test set or not."""
 
-    eps: tuple[float, ...] = Field(default=(0.1, 1.0, 5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 200.0), min_length=1)
+    eps: Distances = (0.1, 1.0, 5.0, 10.0, 20.0, 30.0, 50.0, 75.0, 100.0, 200.0)
     """How far an adversarial point lies from the original."""
 
     runs: int = Field(default=100, ge=1, le=10_000)
     """How often data are drawn and a classifier is trained."""
 
-    models: tuple[int, ...] = Field(default=(1, 2, 10, 25, 100), min_length=1)
+    models: Annotated[tuple[int, ...], Field(min_length=1), EachOnce] = (1, 2, 10, 25, 100)
     """Over how many classifiers the N-model test goes; each must divide `runs`."""
 
     steps: int = Field(default=50_000, ge=1, le=10_000_000)
@@ -86,10 +81,6 @@ class Synthetic(Settings):
     def _bins_are_whole(self) -> Self:
         if wrong := [eps for eps in self.eps if not 0 < eps < inf]:
             raise ValueError(f"each eps is a distance above zero, and {wrong[0]:g} is none")
-        if wrong := [eps for eps in self.eps if self.eps.count(eps) > 1]:
-            raise ValueError(f"eps {wrong[0]:g} stands twice; name each once")
-        if wrong := [models for models in self.models if self.models.count(models) > 1]:
-            raise ValueError(f"models {wrong[0]} stands twice; name each once")
         if uneven := [models for models in self.models if models < 1 or self.runs % models]:
             raise ValueError(f"{self.runs} runs cannot be cut into bins of {uneven[0]}; name divisors of {self.runs}")
         return self

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 from assay.tasks.statistics.metrics import Metric, metrics_of
 from assay.tasks.trust.explainers.table import EXPLAINERS, ExplainerName, Explaining
 
@@ -40,7 +40,7 @@ class Trust(Asking):
     The trust oracle (TOKI): explain, pool and cluster words, find keywords, label each correct prediction.
     """
 
-    explainers: tuple[ExplainerName, ...] = Field(default=("lime",), min_length=1)
+    explainers: Annotated[tuple[ExplainerName, ...], Field(min_length=1), EachOnce] = ("lime",)
     """How predictions are explained: LIME by our engine or by the `lime` package, omission, gradient × embedding, or
     the gradient's L1 norm."""
 
@@ -82,8 +82,6 @@ class Trust(Asking):
     def _one_truth(self) -> Self:
         if self.rationales is not None and self.truth is not None:
             raise ValueError("`trust.rationales` and `trust.truth` both say where the true labels come from: give one")
-        if len(set(self.explainers)) < len(self.explainers):
-            raise ValueError("`trust.explainers` names one more than once; once is enough")
         return self
 
     def explaining(self, explainer: str) -> Explaining:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 from assay.infra.user_code.choices import NamedChoices
 from assay.tasks.weak_labels.label_models import DAWID_SKENE, TRIPLETS
 from assay.tasks.weak_labels.labelers import GROUP, LabelerChoice
@@ -34,7 +34,7 @@ else:
 class WeakLabelling(Settings):
     """How votes become a label and a confidence."""
 
-    labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1)] = ("majority", "snorkel")
+    labelers: Annotated[tuple[LabelerName, ...], Field(min_length=1), EachOnce] = ("majority", "snorkel")
     """Which labelers run: every vote counts the same (`majority`), Snorkel's model, Dawid and Skene's (abstaining is an
     answer), or FlyingSquid's, for two classes (`triplets`). The first one's order counts."""
 
@@ -64,10 +64,3 @@ class WeakLabelling(Settings):
         if shares and abs(sum(shares) - 1) > _NEARLY:
             raise ValueError(f"the shares of all classes add up to {sum(shares):g}, expected 1")
         return balance
-
-    @field_validator("labelers")
-    @classmethod
-    def _each_once(cls, labelers: tuple[LabelerName, ...]) -> tuple[LabelerName, ...]:
-        if len(set(labelers)) < len(labelers):
-            raise ValueError(f"every labeler once, please; got {', '.join(labelers)}")
-        return labelers

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
+from assay.infra.settings import EachOnce
 from assay.tasks.attacks.settings import NamedAttack
 
 Ranking = Literal["gradient", "deletion", "unknown", "saliency"]
@@ -125,10 +126,10 @@ class Noise(NamedAttack):
     attack: Literal["noise"] = "noise"
     """Which attack it is."""
 
-    kinds: tuple[NoiseKind, ...] = Field(default=NOISES, min_length=1)
+    kinds: Annotated[tuple[NoiseKind, ...], Field(min_length=1), EachOnce] = NOISES
     """Which kinds of noise are tried, each by itself."""
 
-    severities: tuple[Annotated[int, Field(ge=1, le=5)], ...] = Field(default=(1, 3, 5), min_length=1)
+    severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1), EachOnce] = (1, 3, 5)
     """How much of it, from 1 to 5."""
 
     examples: int = Field(default=4, ge=0, le=100)

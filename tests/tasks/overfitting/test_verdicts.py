@@ -267,7 +267,7 @@ def test_a_slice_is_named_by_what_is_unusual_about_it():
         ({"runs": 10, "models": [3]}, "bins of 3"),
         ({"eps": [1, 1], "models": [1]}, "stands twice"),
         ({"eps": [0], "models": [1]}, "above zero"),
-        ({"runs": 10, "models": [2, 2]}, "models 2 stands twice"),
+        ({"runs": 10, "models": [2, 2]}, "2 stands twice"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_in_words(wrong, said):
@@ -276,7 +276,7 @@ def test_settings_that_cannot_be_are_refused_in_words(wrong, said):
 
 
 def test_a_generator_that_stands_twice_would_be_corrected_for_twice():
-    with pytest.raises(ValueError, match="generator nearest stands twice"):
+    with pytest.raises(ValueError, match="nearest stands twice"):
         Translations(generators=("nearest", "nearest"))
 
 

@@ -82,7 +82,7 @@ def test_a_broken_table_of_verdicts_is_named(subject, tmp_path):
 def test_two_sources_of_truth_are_refused():
     with pytest.raises(ValidationError, match="both say where the true labels come from"):
         Trust(truth="counterfactual", rationales="rationale")
-    with pytest.raises(ValidationError, match="names one more than once"):
+    with pytest.raises(ValidationError, match="lime stands twice"):
         Trust(explainers=("lime", "lime"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.terms.typos import neighbours
 from assay.tasks.attacks.texts.noise import LOOK_ALIKES, MAKERS, SHARES, Edit, applied, with_noise
-from assay.tasks.attacks.texts.settings import NOISES
+from assay.tasks.attacks.texts.settings import NOISES, Noise
 from assay.tasks.language.words import words_of
 
 LEVELS = (1, 2, 3, 4, 5)
@@ -63,6 +63,12 @@ def test_one_seed_draws_the_same_and_another_draws_others(kind):
     assert noisy(FILM, kind) == noisy(FILM, kind)
     assert noisy(FILM, kind, severities=[3])[0] == noisy(FILM, kind)[2]
     assert noisy(FILM, kind, seed=1) != noisy(FILM, kind)
+
+
+@pytest.mark.parametrize("twice", [{"severities": (3, 3)}, {"kinds": ("typos", "typos")}])
+def test_what_stands_twice_is_refused_before_texts_would_be_counted_twice(twice):
+    with pytest.raises(ValueError, match="stands twice; name each once"):
+        Noise(**twice)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\U0001f600\u2764\ufe0f", "\x00"])
