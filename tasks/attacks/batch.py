@@ -224,11 +224,6 @@ def pose(settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tens
     """The batch that an attack of these settings works on; the model is asked once about the clean images."""
     images, targets = images.to(model.device), targets.to(model.device)
     clean = ask(model, images)
-    if clean.shape != (len(images), model.classes):
-        raise InputError(
-            f"The subject {model.name} returned {list(clean.shape[1:])} values per image, expected one for each of "
-            f"{model.classes} classes."
-        )
     require_numbers(model, clean, draws)
     criterion = criterion_for(settings, clean, targets, multilabel=model.multilabel, softmaxed=model.softmaxed)
     return Batch(model, images, ball_in(settings.norm, images, eps), criterion, criterion.harm(clean), eps, draws)

@@ -18,13 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from assay.infra.engines.devices import placed
-from assay.infra.errors import RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks.batch import ball_around, blocks
 from assay.tasks.attacks.settings import GAP
 from assay.tasks.subjects.images.dataset import LabelledImages
 from assay.tasks.subjects.images.model import ImageModel
-from assay.tasks.subjects.trained import Checkpoints, learning_files, restore
+from assay.tasks.subjects.trained import CARD, Checkpoints, learning_files, restore, weights_of, written_card
 
 DEPTH = 6
 WIDTHS = (1, 2, 4, 8, 8, 8)  # of the first layer's channels: 64-128-256-512-512-512
@@ -96,7 +95,7 @@ def seeded_generator(channels: int, size: int, width: int, seed: int) -> Perturb
     return network
 
 
-CARD, WEIGHTS = "card.json", "generator.safetensors"
+WEIGHTS = "generator.safetensors"
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,6 @@ class Generator:
 
     def perturb(self, images: Tensor, eps: float) -> Tensor:
         """The adversarial images [n, c, h, w] of clean ones, within ε and the bounds; every block has one size."""
-        if eps != self.card.eps:
-            raise RunError(f"A generator that was trained for ε = {self.card.eps:g} was asked for ε = {eps:g}.")
         with torch.inference_mode():
             moved = [scaled(self.network(images[rows]), eps) for rows in blocks(len(images), self.block, images.device)]
             perturbations = torch.cat(moved)[: len(images)]
@@ -218,18 +215,13 @@ def train_generator(
 
 def generator_files(network: PerturbationUNet, card: Card) -> dict[str, bytes]:
     """A generator as safetensors and a card."""
-    from safetensors.torch import save
-
-    weights = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
-    return {CARD: json.dumps(asdict(card), indent=2, sort_keys=True).encode(), WEIGHTS: save(weights)}
+    return written_card(asdict(card)) | {WEIGHTS: weights_of(network)}
 
 
 def load_generator(files: dict[str, bytes], device: str, block: int) -> Generator:
     """The generator behind the files; it will see `block` images at a time."""
     from safetensors.torch import load
 
-    if CARD not in files or WEIGHTS not in files:
-        raise RunError(f"The files of a generator hold {', '.join(sorted(files)) or 'nothing'}: no network.")
     content = json.loads(files[CARD])
     card = Card(**{**content, "losses": tuple(content["losses"])})
     network = untrained_generator(card.channels, card.size, card.width)

@@ -5,7 +5,6 @@ on images that are shown to other subjects (transfer).
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,8 @@ from assay.tasks.attacks.table import IMAGE_ATTACKS
 from assay.tasks.statistics.findings import Finding
 from assay.tasks.statistics.proportions import share
 from assay.tasks.subjects.holding_out import rows_by_sample
-from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, require_pixels, said
+from assay.tasks.subjects.images.dataset import LABELS, targets_of
+from assay.tasks.subjects.images.model import ImageModel, Pixels, Probabilities, load_image_model, said
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ def run_attack(
             f"The attack {settings.called} is for one class per image, and the subject {model.name} knows several "
             "labels: take apgd and square."
         )
-    _require_sound(settings, model, images, targets, eps, draws)
     if len(images) == 0:
         nothing = torch.zeros(0, dtype=torch.int32)
         return AttackResult(images, nothing, nothing, nothing.bool())
@@ -98,40 +97,6 @@ def run_attack(
     return AttackResult(attacked, steps, queries, success, ledger.fell_to)
 
 
-def _require_sound(
-    settings: ImageAttack, model: ImageModel, images: Tensor, targets: Tensor, eps: float, draws: Draws
-) -> None:
-    import torch
-
-    if not 0 <= eps <= (1 if settings.norm in ("linf", "patch") else math.inf):
-        raise InputError(f"An ε of {eps:g} is none: ε is how far a pixel of [0, 1] may move, such as 4/255 or 0.1.")
-    if images.dtype != torch.float32 or images.ndim != 4 or not len(images) == len(targets) == len(draws.ids):
-        raise ValueError(
-            f"an attack takes float32 images [n, c, h, w] with a target and an id each, not {images.dtype} "
-            f"{list(images.shape)} with {len(targets)} targets and {len(draws.ids)} ids"
-        )
-    require_pixels(images.cpu().numpy(), draws.ids)
-    if model.multilabel:
-        _require_labels(targets, model.classes, draws.ids)
-        return
-    wrong = ((targets < 0) | (targets >= model.classes)).nonzero().flatten().tolist()
-    if wrong:
-        raise InputError(
-            f"The sample {draws.ids[wrong[0]]!r} has the class {int(targets[wrong[0]])}, and the subject {model.name} "
-            f"knows 0 to {model.classes - 1}: use a subject that was trained on these classes."
-        )
-
-
-def _require_labels(targets: Tensor, labels: int, ids: Sequence[str]) -> None:
-    if targets.ndim != 2 or targets.shape[1] != labels:
-        raise InputError(f"The samples bear {list(targets.shape)[1:]} labels each, and the subject knows {labels}.")
-    wrong = ((targets < -1) | (targets > 1)).any(dim=1).nonzero().flatten().tolist()
-    if wrong:
-        raise InputError(
-            f"The sample {ids[wrong[0]]!r} has the labels {targets[wrong[0]].tolist()}, expected 1, 0 or -1 (unknown)."
-        )
-
-
 Generators = Mapping[str, dict[str, bytes]]
 """The files of the trained generator for every ε, by `eps_name`."""
 
@@ -143,20 +108,13 @@ class AttackJob:
     subject: ResolvedSubject
     name: str  # of the subject
     files: dict[str, bytes]
-    classes: int
     attack: ImageAttack
     seeds: Seeds
     generators: Generators | None = None
 
     def model(self) -> ImageModel:
-        """The subject, loaded; raises where it knows other classes than the samples have."""
-        model = load_image_model(self.subject, self.files)
-        if model.classes != self.classes:
-            raise InputError(
-                f"The subject {self.name} gives {model.classes} values per image, and there are {self.classes} "
-                "classes: use a subject that was trained on these."
-            )
-        return model
+        """The subject, loaded."""
+        return load_image_model(self.subject, self.files)
 
     def result(self, model: ImageModel, targeted: TargetedImages, eps: float) -> AttackResult:
         """The attack at one ε; at 0 the clean images, bit for bit."""
@@ -193,7 +151,7 @@ class TargetedImages:
         pixels = pixels_of(samples)
         clean = model.predict(pixels, ids)
         if model.multilabel:
-            return TargetedImages(ids, pixels, clean, _labels(samples, model, ids))
+            return TargetedImages(ids, pixels, clean, _labels(samples, model))
         gold = samples["gold"].to_numpy(zero_copy_only=False).astype(np.float64)
         unknown = np.isnan(gold)
         targets = np.where(unknown, said(clean, multilabel=False), np.where(unknown, 0, gold)).astype(np.int64)
@@ -263,20 +221,13 @@ def _pictures(job: AttackJob, targeted: TargetedImages, images: Pixels, eps: flo
     return pa.table(columns, schema=AdversarialImages.schema)
 
 
-def _labels(samples: pa.Table, model: ImageModel, ids: Sequence[str]) -> npt.NDArray[np.int64]:
-    if "labels" not in samples.column_names:
+def _labels(samples: pa.Table, model: ImageModel) -> npt.NDArray[np.int64]:
+    if LABELS not in samples.column_names:
         raise InputError(
             "The subject knows several labels per image, and the samples have no column `labels`: name the columns of "
             "the labels in source.label."
         )
-    labels = samples["labels"].to_pylist()
-    for sample, row in zip(ids, labels, strict=True):
-        if row is None or len(row) != model.classes:
-            raise InputError(
-                f"The sample {sample!r} bears {0 if row is None else len(row)} labels, and the subject knows "
-                f"{model.classes}."
-            )
-    return np.asarray(labels, np.int64).reshape(len(ids), model.classes)
+    return targets_of(samples, [str(code) for code in range(model.classes)])
 
 
 Candidate = tuple[int, str, str]  # class, hash of the id, id

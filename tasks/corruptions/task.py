@@ -26,7 +26,7 @@ from assay.data.schemas import (
 )
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Least, Seeds
-from assay.infra.stages.partitions import collect, columns_in, map_partitions, read_files, reduce_partitions
+from assay.infra.stages.partitions import collect, map_partitions, read_files, reduce_partitions
 from assay.infra.stages.stage import go_last, say, stage, stage_seeds, write_table
 from assay.infra.stages.steps import on_workers
 from assay.infra.storage.artifacts import Artifact
@@ -50,10 +50,9 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import FindingIndex, findings_table, measured
 from assay.tasks.statistics.groups import groups_of
 from assay.tasks.subjects.holding_out import rows_by_sample
-from assay.tasks.subjects.images.dataset import LABELS, Targets, answers_in, require_one_shape, targets_of
+from assay.tasks.subjects.images.dataset import Targets, require_one_shape, targets_of, truth_columns
 from assay.tasks.subjects.images.model import ImageModel, require_pixels, said
-from assay.tasks.subjects.images.task import require_classes
-from assay.tasks.subjects.predictions import require_same_samples
+from assay.tasks.subjects.predictions import answers_in, require_same_samples
 from assay.tasks.subjects.resolved import ResolvedSubject
 
 if TYPE_CHECKING:
@@ -222,11 +221,6 @@ def corrupt_subjects(
     settings: Corruptions,
 ) -> Corrupted:
     """What every subject (by name) says of every frame; a frame is made once for all of them, and never stored."""
-    if not subjects or set(files) != set(subjects):
-        raise InputError(f"Corruptions need subjects with files; there are {', '.join(sorted(subjects)) or 'none'}.")
-    contents = {name: read_files(artifact) for name, artifact in files.items()}
-    for name, content in contents.items():
-        require_classes(content, classes.rows, name)
     go_last()
     spread = [at * evaluation.rows // settings.show for at in range(settings.show)]
     flips, images = map_partitions(
@@ -236,7 +230,7 @@ def corrupt_subjects(
         aligned={"shown": np.isin(np.arange(evaluation.rows), spread)},
         rows=min(reduce_partitions(rows_at_a_time, evaluation).value, max(1, -(-evaluation.rows // _FEWEST))),
         subjects=subjects,
-        files=contents,
+        files={name: read_files(artifact) for name, artifact in files.items()},
         classes=tuple(class_names(collect(classes, None))),
         settings=settings,
         seeds=stage_seeds(),
@@ -261,9 +255,9 @@ def measure_corruptions(
 
     `clean` is what the subjects say of the samples as they are. Where samples stand in groups, intervals count groups.
     """
-    names, several = class_names(collect(classes, None)), LABELS in columns_in(evaluation)
-    rows = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
+    names, rows = class_names(collect(classes, None)), truth_columns(evaluation)
     ids, truth = rows["id"].to_pylist(), targets_of(rows, names)
+    several = truth.ndim == 2
     blocks = Blocks.of(ids, groups_of(evaluation))
     class_of = {} if several else dict(zip(ids, truth.tolist(), strict=True))
     sums = reduce_partitions(
@@ -279,11 +273,6 @@ def measure_corruptions(
         answers = collect(predictions, None)
         require_same_samples(answers, rows, name)
         errors[name] = clean_errors(answers_in(answers, names, several), truth, block_of, len(names))
-    if reference not in tally.subjects:
-        raise InputError(
-            f"`corruptions.reference` is {reference!r}, but those corrupted are {', '.join(tally.subjects)}: "
-            "name one of them."
-        )
     about = {"tally": tally, "reference": reference, "clean": errors, "seeds": stage_seeds(), "classes": names}
     findings = list(chain.from_iterable(on_workers(corruption_findings, tally.subjects, **about)))
     overall = FindingIndex(findings).select("corruption.flip_probability", of=MEAN, group=ALL)

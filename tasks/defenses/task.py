@@ -15,7 +15,7 @@ from assay.data.schemas import Attacked, Classes, Findings, Predictions, Samples
 from assay.infra.engines.devices import deterministically, torch_device_here
 from assay.infra.errors import InputError
 from assay.infra.stages.exact import Seeds
-from assay.infra.stages.partitions import collect, columns_in, read_files
+from assay.infra.stages.partitions import collect, read_files
 from assay.infra.stages.stage import say, stage, stage_seeds, write_table
 from assay.infra.storage.artifacts import Artifact
 from assay.tasks.attacks.measures import COLUMNS
@@ -39,8 +39,8 @@ from assay.tasks.defenses.table import IMAGE_DEFENCES
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import Finding, findings_table
 from assay.tasks.statistics.groups import groups_by_id
-from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of
-from assay.tasks.subjects.images.task import model_again, require_classes, trained
+from assay.tasks.subjects.images.dataset import LABELS, labelled_images, targets_of, truth_columns
+from assay.tasks.subjects.images.task import model_again, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.trained import Checkpoints, TrainedSubject, trained_on_worker
@@ -70,12 +70,7 @@ def defend_images(
         raise InputError(
             f"{why}, and {subject.settings.name} answers with several labels per image: defend it by {others}."
         )
-    options, stops = defense.train or subject.settings.train or Training(), defense.stop == ("best",)
-    if stops and not options.validation:
-        raise InputError(
-            f"{called} stops at its best epoch by the samples held out for validation, and `train.validation` is 0: "
-            "set some aside, or leave `stop` out."
-        )
+    options = defense.train or subject.settings.train or Training()
     lessons = labelled_images(training, classes)
     about = {
         "defends": subject.settings.name,
@@ -96,7 +91,7 @@ def defend_images(
             checkpoints=checkpoints,
             hook=hook,
             about=about,
-            attack=judging if stops else None,
+            attack=judging if defense.stop == ("best",) else None,
         )
 
     return deterministically(learn, torch_device_here())
@@ -116,16 +111,14 @@ def defend_subject(
     The files load as the subject's own do. Validation samples come out of the training samples and choose nothing; the
     audited ones are not seen.
     """
-    names, contents = class_names(collect(classes, None)), read_files(files)
-    require_classes(contents, classes.rows, subject.settings.name)
     defended = trained_on_worker(
         defend_images,
         training,
-        files=contents,
+        files=read_files(files),
         subject=subject,
         defense=defense,
         called=name,
-        classes=tuple(names),
+        classes=tuple(class_names(collect(classes, None))),
         seeds=stage_seeds(),
     )
     curve = collect(defended.curve, None).sort_by("epoch").to_pylist()
@@ -156,10 +149,7 @@ def measure_defences(
     those of the undefended subject by `none`; `telling` names the ε at which conclusions are drawn.
     """
     names = class_names(collect(classes, None))
-    several = LABELS in columns_in(evaluation)
-    known = collect(evaluation, ["id", "gold", *([LABELS] if several else [])])
-
-    of_id = groups_by_id(evaluation)
+    known, of_id = truth_columns(evaluation), groups_by_id(evaluation)
 
     def answers_of(model: str) -> list[Answers]:
         predicted = collect(predictions[model], None)

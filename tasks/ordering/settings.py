@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from assay.infra.errors import InputError
 from assay.infra.settings import Settings
 
 Score = Literal["bound", "confidence", "entropy", "learned"]
@@ -76,7 +75,4 @@ def approach_named(name: str) -> Approach:
     >>> approach_named("ci_all").functions
     'all'
     """
-    for approach in APPROACHES:
-        if approach.name == name:
-            return approach
-    raise InputError(f"There is no approach {name!r}; there are {', '.join(each.name for each in APPROACHES)}.")
+    return next(approach for approach in APPROACHES if approach.name == name)

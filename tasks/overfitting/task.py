@@ -51,7 +51,7 @@ from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.subjects.holding_out import Rule, rows_as_they_are, rows_on_side, split_column, splits_in
 from assay.tasks.subjects.images.dataset import labelled_images
-from assay.tasks.subjects.images.task import learn_images, model_again, require_classes, trained
+from assay.tasks.subjects.images.task import learn_images, model_again, trained
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Evaluation, Training
 from assay.tasks.subjects.task import ROWS, copies_among, noticed
@@ -107,8 +107,6 @@ def fresh_samples(
             f"{asked} is a value of the split column, and these samples have none: name the column in `source.split` "
             "(images in folders: one folder per part above the classes), or leave `fresh` out."
         )
-    if fresh in (evaluation.split, evaluation.train):
-        raise InputError(f"{asked} is a split that trains or is audited: fresh samples must be neither.")
     if fresh not in splits:
         column, others = split_column(evaluation), sorted({*splits} - {evaluation.split, evaluation.train})
         raise InputError(f"{asked} is no value of the column {column!r}; {suggestion(fresh, others)}")
@@ -164,9 +162,7 @@ def train_dishonestly(
     options: Dishonest,
 ) -> TrainedSubject:
     """A copy of the subject that has learned the very crops it is tested on: what the overfitting test must find."""
-    contents = read_files(files)
-    require_classes(contents, classes.rows, subject.settings.name)
-    names, seeds = tuple(class_names(collect(classes, None))), stage_seeds()
+    contents, names, seeds = read_files(files), tuple(class_names(collect(classes, None))), stage_seeds()
     trained = trained_on_worker(
         fit_to_test_set, evaluation, files=contents, subject=subject, classes=names, options=options, seeds=seeds
     )
@@ -187,13 +183,11 @@ def shift_windows(
     generators: Sequence[Generator],
 ) -> Artifact[ShiftedWindows]:
     """What shifting the window by up to ε pixels does to the subject on each sample, under each generator."""
-    contents = read_files(files)
-    require_classes(contents, classes.rows, subject.settings.name)
     shifted = map_partitions(
         shift_partition,
         samples,
         into=ShiftedWindows,
-        files=contents,
+        files=read_files(files),
         subject=subject,
         classes=tuple(class_names(collect(classes, None))),
         eps=eps,

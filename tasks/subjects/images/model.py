@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.infra.engines.devices import seeded_torch, torch_device_here
-from assay.infra.errors import InputError, RunError, faults_in_words
+from assay.infra.errors import InputError, faults_in_words
 from assay.infra.user_code.references import CodeReference
 from assay.tasks.subjects.addresses.given import GivenModel
 from assay.tasks.subjects.networks.libraries import LibraryNetwork, library_network
@@ -229,10 +229,6 @@ _loaded: dict[str, tuple[ImageModel, int]] = {}  # by content, the one that was 
 
 def load_image_model(subject: ResolvedSubject, files: Mapping[str, bytes]) -> ImageModel:
     """The model behind a subject's files (`card.json`, `model.safetensors`), on the device of this call's slot."""
-    if CARD not in files or WEIGHTS not in files:
-        raise RunError(
-            f"The files of {subject.settings.name} hold {', '.join(sorted(files)) or 'nothing'}: no network."
-        )
     device = torch_device_here()
     state = hashlib.blake2b(f"{device}\0{subject.settings.name}\0{subject.fingerprint}\0".encode(), digest_size=16)
     for name in (CARD, WEIGHTS):

@@ -36,8 +36,6 @@ def build_network(name: str, *, classes: int, channels: int, size: int, width: f
     >>> sum(weights.numel() for weights in network.parameters())
     89546
     """
-    if name not in _NETWORKS:
-        raise InputError(f"There is no network {name!r}: the networks are {', '.join(_NETWORKS)}.")
     build, smallest = _NETWORKS[name]
     if size < smallest:
         raise InputError(

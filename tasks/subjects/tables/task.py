@@ -22,7 +22,7 @@ from assay.data.schemas import (
     WeakLabels,
     class_names,
 )
-from assay.infra.errors import InputError, RunError
+from assay.infra.errors import RunError
 from assay.infra.stages.partitions import (
     Columns,
     Reuse,
@@ -75,19 +75,12 @@ def train_subject(
 ) -> Artifact[SubjectFiles]:
     """The subject as files: a trained model's parameters and its card, or the card of a model that came trained.
 
-    `labels` are what a subject with `train_on: weak` learns from; hand over None otherwise.
+    `labels` are what a subject with `train_on: weak` learns from; None for others.
     """
     if subject.kind != "logistic":
         return write_files(written_card(_card_of_given(subject)), into=SubjectFiles)
     names = class_names(collect(classes, None))
-    inputs: list[Artifact[Any]] = [samples]
-    if subject.settings.train_on != "gold":
-        if labels is None:
-            raise InputError(
-                "The subject is to learn from weak labels and the pipeline makes none: give it `labeling` and "
-                "`weak_labels`, or set `train_on: gold`."
-            )
-        inputs.append(labels)
+    inputs: list[Artifact[Any]] = [samples] if labels is None else [samples, labels]
     surveyed = reduce_partitions(survey, *inputs, classes=len(names), features=subject.settings.features)
     targets, (features,) = surveyed["targets"], surveyed["features"]
     require_teachable(targets, subject.settings.train_on, names)

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_subjects import answers, draws_for, tiny_images, tiny_model
 
+from assay.data.images import image_columns
 from assay.infra.errors import InputError, RunError
 from assay.infra.stages.exact import Seeds
 from assay.tasks.attacks import batch
@@ -15,7 +17,7 @@ from assay.tasks.attacks.apgd import APGD
 from assay.tasks.attacks.batch import Draws
 from assay.tasks.attacks.pgd import FGSM, PGD, MomentumPGD
 from assay.tasks.attacks.random_search import Square
-from assay.tasks.attacks.running import run_attack
+from assay.tasks.attacks.running import TargetedImages, run_attack
 from assay.tasks.attacks.settings import GAP
 
 torch.set_num_threads(1)
@@ -196,25 +198,22 @@ def test_an_empty_batch_is_no_work():
     assert len(result.images) == len(result.success) == 0
 
 
-@pytest.mark.parametrize("eps", [-0.1, 1.5, float("nan")])
-def test_an_eps_outside_of_0_and_1_is_refused(eps):
-    with pytest.raises(InputError, match="how far a pixel"):
-        run_attack(PGD(), tiny_model(), tiny_images(2), torch.tensor([0, 1]), eps, draws_for(2))
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([2, 0, 1], r"Sample 's1' has the labels \[2, 0, 1\], expected 1, 0, or -1 where unknown"),
+        ([1, 0], "Sample 's1' has 2 labels, expected one for each of 0, 1, 2"),
+    ],
+)
+def test_labels_that_cannot_be_attacked_are_named(labels, said):
+    samples = {"id": ["s0", "s1"], **image_columns(tiny_images(2).numpy()), "labels": [[1, 0, 0], labels]}
+    with pytest.raises(InputError, match=said):
+        TargetedImages.of(pa.table(samples), tiny_model(3, multilabel=True))
 
 
-def test_what_cannot_be_attacked_is_named():
-    model, images = tiny_model(), tiny_images(3)
-    with pytest.raises(InputError, match="sample 's1' has the class 9, and the subject subject knows 0 to 3"):
-        run_attack(PGD(), model, images, torch.tensor([0, 9, 1]), 0.1, draws_for(3))
-    outside = images.clone()
-    outside[2, 0, 0, 0] = 1.25
-    with pytest.raises(InputError, match=r"'s2' holds the value 1\.25, expected values from 0 to 1"):
-        run_attack(PGD(), model, outside, torch.tensor([0, 1, 1]), 0.1, draws_for(3))
-    labels = tiny_model(3, multilabel=True)
-    with pytest.raises(InputError, match=r"sample 's0' has the labels \[2, 0, 1\], expected 1, 0 or -1"):
-        run_attack(PGD(), labels, images, torch.tensor([[2, 0, 1]] * 3), 0.1, draws_for(3))
-    with pytest.raises(InputError, match="and the subject knows 3"):
-        run_attack(PGD(), labels, images, torch.tensor([[1, 0]] * 3), 0.1, draws_for(3))
+def test_a_label_that_is_null_is_unknown():
+    samples = pa.table({"id": ["s0"], **image_columns(tiny_images(1).numpy()), "labels": [[1, None, 0]]})
+    assert TargetedImages.of(samples, tiny_model(3, multilabel=True)).targets.tolist() == [[1, -1, 0]]
 
 
 def test_a_subject_that_returns_nan_is_refused_by_sample():
@@ -234,13 +233,6 @@ def test_a_gradient_that_is_nan_is_refused_by_sample():
     broken = type(tiny_model())(Root(), 2, False, (0.0,), (1.0,), block=4)
     with pytest.raises(InputError, match=r"no finite number for the sample 's0'"):
         run_attack(PGD(), broken, tiny_images(2), torch.tensor([0, 1]), 0.1, draws_for(2))
-
-
-def test_a_network_with_other_outputs_than_classes_is_refused():
-    model = tiny_model(5)
-    liar = type(model)(model.network, 4, False, model.mean, model.std, block=4)
-    with pytest.raises(InputError, match=r"returned \[5\] values per image, expected one for each of 4 classes"):
-        run_attack(PGD(), liar, tiny_images(2), torch.tensor([0, 1]), 0.1, draws_for(2))
 
 
 def test_a_generator_that_is_missing_is_said_and_one_that_overreaches_is_clipped():

@@ -188,7 +188,7 @@ def test_a_subject_that_returns_nan_is_named_with_the_sample(run):
 def test_a_target_or_a_subject_that_does_not_fit_the_classes_is_refused(run):
     with pytest.raises(InputError, match="aims at class 3, and the subject has the classes 0 to 2"):
         attacked(attack=PGD(goal="targeted", target=3))
-    with pytest.raises(InputError, match="gives 3 values per image, and there are 2 classes"):
+    with pytest.raises(InputError, match="knows 3 classes, and the pipeline has 2"):
         attack_subject(tiny_samples([4]), tiny_classes(2), tiny_files(), SUBJECT, ONE, "tiny")
 
 

@@ -198,13 +198,6 @@ def test_an_audit_of_no_images_is_no_audit_but_no_fault(run):
     assert measured(made, (0,)).rows == 0
 
 
-def test_a_reference_that_is_no_subject_is_refused_by_name(run):
-    with pytest.raises(
-        InputError, match=r"`corruptions.reference` is .three., but those corrupted are one, two: name one of them"
-    ):
-        measured(corrupted((3,)), (3,), reference="three")
-
-
 FADE = """
 from assay.tasks.corruptions.table import Corruption
 from assay.tasks.corruptions.table import shares

@@ -1,12 +1,10 @@
 """Findings and the curve when gold is missing, partial, or when there is one approach too many."""
 
 import numpy as np
-import pytest
 
 from assay.data.schemas import Findings, OrderingCurve
-from assay.infra.errors import InputError
 from assay.tasks.ordering.datasets import cut_points
-from assay.tasks.ordering.settings import APPROACHES, approach_named
+from assay.tasks.ordering.settings import APPROACHES
 from assay.tasks.ordering.validity import UNKNOWN, Ordered, ordering_curve, ordering_findings, validity
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.multiplicity import COMPARED, CONCLUDED, is_test
@@ -57,5 +55,3 @@ def test_what_describes_the_order_is_no_test_of_the_run():
 def test_there_are_four_approaches_of_two_labelings_and_two_scores():
     assert [each.name for each in APPROACHES] == ["pl_all", "pl_indep", "ci_all", "ours"]
     assert len({(each.functions, each.score) for each in APPROACHES}) == 4
-    with pytest.raises(InputError, match="There is no approach 'theirs'; there are pl_all, pl_indep, ci_all, ours"):
-        approach_named("theirs")

@@ -143,8 +143,6 @@ def test_a_real_trend_is_adverse_and_every_approach_can_be_measured(run):
         assert len(collect(measured.curve, ["dataset"])) == 10
     assert findings["ordering.permutation_p"].value <= 0.01
     assert findings["weak_labels.undecided"].value == pytest.approx((CAST == 0).mean())
-    with pytest.raises(InputError, match="There is no approach 'theirs'"):
-        measure_ordering(*inputs, "theirs", "majority")
 
 
 def test_the_judgement_is_the_same_for_1_7_and_40_partitions(run):

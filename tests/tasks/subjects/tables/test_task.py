@@ -425,18 +425,6 @@ def test_what_cannot_be_learned_is_one_sentence(run: Run, gold: str, settings: d
         predictions_of(world(gold=gold), logistic(**settings))
 
 
-def test_weak_labels_that_nobody_made_cannot_be_learned(run: Run) -> None:
-    found = world()
-    with pytest.raises(InputError, match="the pipeline makes none"):
-        train_subject(found.samples, None, found.classes, logistic(train_on="weak"))
-
-
-def test_gold_teaches_even_where_weak_labels_are_at_hand(run: Run) -> None:
-    found = world()
-    with_labels = train_subject(found.samples, found.labels, found.classes, logistic())
-    assert with_labels.digest == train_subject(found.samples, None, found.classes, logistic()).digest
-
-
 def test_a_model_that_raises_stops_the_run_with_its_sentence(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def f(table):\n    raise ValueError('no such patient')\n")
     with pytest.raises(InputError, match=r"raised ValueError: no such patient \(line 2\) on the samples 'patient-000'"):
