@@ -266,10 +266,12 @@ class Named:
 class Tagged:
     """A choice with settings, whose tag (`attack: Literal["pgd"] = "pgd"`) is its word; `tag` says which field that is.
 
-    Kinds of choice set `tag`, and add their function and what else must be known of them.
+    Kinds of choice set `tag` and, of which class settings have to be, `bases`; they add their function and what else
+    must be known of them.
     """
 
     tag: ClassVar[str]
+    bases: ClassVar[tuple[type[Settings], ...]] = (Settings,)
     settings: type[Settings]
 
     def __post_init__(self) -> None:
@@ -280,6 +282,9 @@ class Tagged:
                 f"{self.settings.__name__} does not say which {self.tag} it is: give it "
                 f'`{self.tag}: Literal["a-word"] = "a-word"`.'
             )
+        if not issubclass(self.settings, self.bases):
+            asked = self.bases[0].__name__
+            raise InputError(f"{self.settings.__name__} is no {asked}: derive it from that, as Assay's own are.")
 
     @property
     def word(self) -> str:

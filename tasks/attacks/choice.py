@@ -69,6 +69,7 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
     by classes that exclude each other, so that subjects of several labels cannot be attacked by it.
     """
 
+    bases = (ImageAttack,)
     settings: type[A]
     run: Callable[[A, Batch], Ledger] | None = None
     generator: GeneratorTraining[A] | None = None
@@ -80,8 +81,6 @@ class ImageAttackChoice(AttackChoice, Generic[A]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not issubclass(self.settings, ImageAttack):
-            raise InputError(f"{self.settings.__name__} is no ImageAttack, as the settings of attacks on images are.")
         if (self.run is None) == (self.generator is None):
             raise InputError(f"The attack {self.word} is given by its function `run`, or by its `generator`.")
 
@@ -161,6 +160,7 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
     its file, and gives the messages of each variant with a name for it.
     """
 
+    bases = (WordAttack, Noise, TextRewrite, QuestionAttack)
     settings: type[TextSettings]
     guided: bool = False
     replacements: Callable[[Sequence[str], Sequence[str], TextSettings, int], Mapping[str, Sequence[str]]] | None = None
@@ -173,8 +173,6 @@ class TextAttackChoice(AttackChoice, Generic[TextSettings]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not issubclass(self.settings, WordAttack | Noise | TextRewrite | QuestionAttack):
-            raise InputError(f"{self.settings.__name__} is no WordAttack, and every attack on texts has its settings.")
         for kind, way, does in (
             (TextRewrite, "rewrite", "makes other texts"),
             (QuestionAttack, "variants", "puts questions otherwise"),
@@ -205,14 +203,10 @@ class TermAttackChoice(AttackChoice, Generic[TermSettings]):
     or ours); others have none.
     """
 
+    bases = (TermAttack,)
     settings: type[TermSettings]
     change: Callable[[Term, TermSettings, TermMeans, np.random.Generator], Change]
     lexicon: Callable[[TermSettings], str | None] | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not issubclass(self.settings, TermAttack):
-            raise InputError(f"{self.settings.__name__} is no TermAttack, and every attack on terms has its settings.")
 
     def conformance(self) -> list[str]:
         """What keeps the attack from being one, a sentence: it is tried on a few terms.

@@ -48,14 +48,10 @@ class ImageDefenceChoice(DefenceChoice, Generic[D]):
     `one_class` says why it is only for subjects that know one class per image; empty where it is for others as well.
     """
 
+    bases = (Defence,)
     settings: type[D]
     hook: Callable[[D, Seeds], BatchHook]
     one_class: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not issubclass(self.settings, Defence):
-            raise InputError(f"{self.settings.__name__} is no Defence, as the settings of defences of images are.")
 
     def guarded_hook(self, settings: D, seeds: Seeds, masked: bool = False) -> BatchHook:
         """The hook; where that of a plug-in raises, or returns no descent, it is named."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from assay.tasks.defenses.class_page import class_table, losses, points
 from assay.tasks.defenses.comparison import CLEAN, NONE
 from assay.tasks.reporting.estimates import NAMED, About, column, series_of, share_text
 from assay.tasks.reporting.numerals import integer, percent
-from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Panels, Part
+from assay.tasks.reporting.parts import Block, DataTable, LinePlot, Part, in_panels
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.findings import Finding, FindingIndex, distinct, measured
 from assay.tasks.statistics.metrics import metrics_of
@@ -218,10 +217,7 @@ def _overfitting(findings: DefenceFindings, subject: str) -> str:
 def _trade_off(findings: DefenceFindings) -> list[Block]:
     """Accuracy under attack over clean accuracy: a mark per model, a colour per defence; several subjects in panels."""
     plots = [plot for subject in findings.subjects if (plot := _trade_plot(findings, subject)) is not None]
-    title = "What robustness costs"
-    if len(plots) > 1:
-        return [Panels(title, plots, _TRADE)]
-    return [replace(plot, title=title) for plot in plots]
+    return in_panels("What robustness costs", plots, _TRADE)
 
 
 def _trade_plot(findings: DefenceFindings, subject: str) -> LinePlot | None:
@@ -242,7 +238,7 @@ def _trade_plot(findings: DefenceFindings, subject: str) -> LinePlot | None:
     ends = [f"{line.name} {percent(line.x[-1])} clean and {percent(line.y[-1])} attacked" for line in series]
     alt = f"Accuracy of {subject} under attack over its clean accuracy: {'; '.join(ends)}."
     label, ticks = f"Accuracy at ε = {eps_text(findings.group)}", spaced_ticks(series, _CROWDED, percent)
-    return LinePlot(subject, series, "Accuracy on clean images", label, alt, (0.0, 1.0), ticks, _TRADE, "percent")
+    return LinePlot(subject, series, "Accuracy on clean images", label, alt, (0.0, 1.0), ticks, scale="percent")
 
 
 def followed(findings: FindingIndex) -> Iterator[Headline]:

@@ -292,6 +292,13 @@ class SampleList:
 Block = Shown | SampleList
 
 
+def in_panels(title: str, plots: Sequence[LinePlot], note: str) -> list[Block]:
+    """Plots on the same axes as panels, or one by itself, large, under that title."""
+    if len(plots) > 1:
+        return [Panels(title, plots, note)]
+    return [replace(plot, title=title, note=note) for plot in plots]
+
+
 @dataclass(frozen=True)
 class Part:
     """One audit's contribution to the report: a title, one sentence with the number in it, and what backs it up.

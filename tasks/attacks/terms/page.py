@@ -39,9 +39,9 @@ from assay.tasks.reporting.parts import (
     Mark,
     MarkedText,
     MarkedTexts,
-    Panels,
     Part,
     Tone,
+    in_panels,
 )
 from assay.tasks.reporting.report import Headline, headline_of
 from assay.tasks.statistics.entities import entities_of
@@ -194,12 +194,10 @@ _ASIDE = 0.008  # of a share: marks of different attacks at one share stand besi
 def drop_plots(findings: TermFindings) -> list[Block]:
     """The drop of every subject under every attack."""
     title = f"Drop of {CALLED[findings.headline]} under attack"
-    plots = [plot for model in findings.subjects if (plot := _over_share(findings, model, model)) is not None]
-    if len(plots) > 1:
-        return [Panels(title, plots, _note(findings))]
-    if plots:
-        return [replace(plots[0], title=title, note=_note(findings))]
-    return [bars for model in findings.subjects if (bars := _bars(findings, model, title)) is not None]
+    plots = [plot for model in findings.subjects if (plot := _over_share(findings, model)) is not None]
+    return in_panels(title, plots, _note(findings)) or [
+        bars for model in findings.subjects if (bars := _bars(findings, model, title)) is not None
+    ]
 
 
 def _drops(findings: TermFindings, model: str) -> list[Finding]:
@@ -208,7 +206,7 @@ def _drops(findings: TermFindings, model: str) -> list[Finding]:
     return measured(findings.get("drop", model, key) for key in keys)
 
 
-def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | None:
+def _over_share(findings: TermFindings, model: str) -> LinePlot | None:
     """A line per attack and number of changes over the share of the terms; None where only one share was tried."""
     lines: dict[str, list[Finding]] = groupby(
         _line_name, [drop for drop in _drops(findings, model) if drop.slice.share is not None]
@@ -230,7 +228,7 @@ def _over_share(findings: TermFindings, model: str, title: str) -> LinePlot | No
     }
     alt = f"{called} lost by {model}, at the largest share: {', '.join(worst)}."
     return LinePlot(
-        title, series, "Share of the terms attacked", f"Drop of {called}", alt, x_ticks=ticks, x_names=places
+        model, series, "Share of the terms attacked", f"Drop of {called}", alt, x_ticks=ticks, x_names=places
     )
 
 
