@@ -74,9 +74,6 @@ class SubjectKind:
     name: KindName
     """The setting that names it: `subject: {network: …}`."""
 
-    looks_at: str
-    """What it looks at, in words: an audit of that needs such a subject."""
-
     reads: tuple[str, ...] = ()
     """The settings that name the columns it reads; copies of a sample are known by these."""
 
@@ -155,12 +152,12 @@ def _of_numbers() -> Predicting[PredictedNumbers]:
 
 
 KINDS = (
-    SubjectKind("model", "columns of numbers", always_trained=KNOWN["model"]),
-    SubjectKind("network", "images", trainable=True, builders=True, stages=_of_images),
-    SubjectKind("classifier", "texts", ("text",), None, KNOWN["classifier"], trainable=True, stages=_of_texts),
-    SubjectKind("tagger", "tagged sentences", ("tokens",), "tags", KNOWN["tagger"], trainable=True, stages=_of_tags),
-    SubjectKind("scorer", "pairs of sentences", ("pair",), "score", KNOWN["scorer"], trainable=True, stages=_of_pairs),
-    SubjectKind("predictions", "what another system has said"),
+    SubjectKind("model", always_trained=KNOWN["model"]),
+    SubjectKind("network", trainable=True, builders=True, stages=_of_images),
+    SubjectKind("classifier", ("text",), None, KNOWN["classifier"], trainable=True, stages=_of_texts),
+    SubjectKind("tagger", ("tokens",), "tags", KNOWN["tagger"], trainable=True, stages=_of_tags),
+    SubjectKind("scorer", ("pair",), "score", KNOWN["scorer"], trainable=True, stages=_of_pairs),
+    SubjectKind("predictions"),
 )
 """The kinds of subject, in the order in which the settings name them."""
 
@@ -168,8 +165,8 @@ KINDS = (
 def kind_of(subject: Subject) -> SubjectKind:
     """The kind of a subject.
 
-    >>> kind_of(Subject(network="small-cnn", train={})).looks_at
-    'images'
+    >>> kind_of(Subject(network="small-cnn", train={})).name
+    'network'
     """
     return kind_called(subject.kind)
 

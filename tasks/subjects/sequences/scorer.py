@@ -32,10 +32,8 @@ from assay.tasks.subjects.token_networks.epochs import (
     ids_of,
     learn,
     lengths_of,
-    make_ready,
     padded,
     presence,
-    tokenizer_in,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
     about_as_it_came,
@@ -193,13 +191,11 @@ def learn_scores(
     towers = subject.way != "hugging-face"
     who, texts = f'The scorer "{subject.settings.scorer}"', [text for pair in pairs for text in pair]
     start = start_of(subject.source, who, texts, "none" if towers else "score", 1, seeds)
-    tokenizer = tokenizer_in(start.files)
-    make_ready(start.network, tokenizer, start.limit)
-    exercise = (tower_exercise if towers else cross_exercise)(start.network, tokenizer, pairs, shares)
+    exercise = (tower_exercise if towers else cross_exercise)(start.network, start.tokenizer, pairs, shares)
     curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     line = Line(high - low, low, low, high)
     if towers:
-        plain = Towers(start.network, tokenizer, pad_of(start.network.config), start.limit)
+        plain = Towers(start.network, start.tokenizer, pad_of(start.network.config), start.limit)
         line = fitted_line(plain.cosines(pairs), scores)
     files, reads = start.trained_files(), "apart" if towers else "together"
     about = start.about(options, len(pairs)) | {"line": asdict(line), "reads": reads, "sigmoid": False}

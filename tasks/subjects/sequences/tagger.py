@@ -31,10 +31,8 @@ from assay.tasks.subjects.token_networks.epochs import (
     TokenNetwork,
     learn,
     lengths_of,
-    make_ready,
     padded,
     presence,
-    tokenizer_in,
 )
 from assay.tasks.subjects.token_networks.hugging_face import (
     Start,
@@ -164,11 +162,11 @@ SHARE = 0.4
 _LONGEST_PART = 5  # characters of a piece that is no whole word to a speller
 
 
-def spelling_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
+def spelling_exercise(start: Start, sentences: list[Words], codes: list[list[int]]) -> Exercise:
     """Tagged sentences in which some words are spelt out, others in every epoch: for a network that knows no words."""
     import torch
 
-    network, pad = start.network, pad_of(start.network.config)
+    network, tokenizer, pad = start.network, start.tokenizer, pad_of(start.network.config)
     begin, end = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
     whole, spelt = _pieces_by(tokenizer), _pieces_by(speller(tokenizer))
 
@@ -212,10 +210,10 @@ def _pieces_by(tokenizer: Tokenizer) -> Callable[[str], Integers]:
     return pieces
 
 
-def tag_exercise(start: Start, tokenizer: Tokenizer, sentences: list[Words], codes: list[list[int]]) -> Exercise:
+def tag_exercise(start: Start, sentences: list[Words], codes: list[list[int]]) -> Exercise:
     """Sentences as pieces, and the tag of each piece that carries one."""
     pad = pad_of(start.network.config)
-    aligned = [align(tokenizer, words, pad) for words in sentences]
+    aligned = [align(start.tokenizer, words, pad) for words in sentences]
     ids, target = [sentence.ids for sentence in aligned], [*map(targets, aligned, codes)]
 
     def answer(rows: Integers, device: str) -> Answer:
@@ -233,12 +231,10 @@ def learn_tags(
     sentences, tags, names, origins = _lesson(training, subject)
     who = f'The tagger "{subject.settings.tagger}"'
     start = start_of(subject.source, who, [" ".join(words) for words in sentences], "tokens", len(names), seeds)
-    tokenizer = tokenizer_in(start.files)
-    make_ready(start.network, tokenizer, start.limit)
-    read_word_by_word(tokenizer)
+    read_word_by_word(start.tokenizer)
     numbers = {name: code for code, name in enumerate(names)}
     codes = [[numbers[tag] for tag in given] for given in tags]
-    exercise = (spelling_exercise if subject.source is None else tag_exercise)(start, tokenizer, sentences, codes)
+    exercise = (spelling_exercise if subject.source is None else tag_exercise)(start, sentences, codes)
     curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=checkpoints)
     about = start.about(options, len(sentences)) | {"outputs": list(names)}
     files = start.trained_files()

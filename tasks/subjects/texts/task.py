@@ -17,6 +17,7 @@ from assay.infra.storage.artifacts import Artifact
 from assay.tasks.reporting.numerals import plural
 from assay.tasks.statistics.findings import findings_table
 from assay.tasks.statistics.groups import groups_of
+from assay.tasks.subjects.predictions import answer_findings, codes_known
 from assay.tasks.subjects.resolved import ResolvedSubject
 from assay.tasks.subjects.settings import Training
 from assay.tasks.subjects.texts.rows import (
@@ -25,7 +26,6 @@ from assay.tasks.subjects.texts.rows import (
     labelled_codes,
     origins_of,
     predict_table,
-    text_findings,
     texts_of,
 )
 from assay.tasks.subjects.trained import (
@@ -48,7 +48,7 @@ def learn_texts(
 ) -> tuple[dict[str, bytes], pa.Table]:
     """The subject's files and its curve: a small BERT from scratch, or a Hugging Face model trained further."""
     from assay.tasks.subjects.texts.network import text_exercise
-    from assay.tasks.subjects.token_networks.epochs import ids_of, learn, make_ready, tokenizer_in
+    from assay.tasks.subjects.token_networks.epochs import ids_of, learn
     from assay.tasks.subjects.token_networks.hugging_face import start_of
 
     options = subject.settings.train or Training()
@@ -56,15 +56,14 @@ def learn_texts(
     texts = texts_of(samples, subject.settings.text)
     who = f'The classifier "{subject.settings.classifier}"'
     start = start_of(subject.source, who, texts, "classes", len(classes), seeds)
-    tokenizer, pad = tokenizer_in(start.files), int(start.network.config.pad_token_id or 0)
-    make_ready(start.network, tokenizer, start.limit)
-    ids = [ids_of(tokenizer, text, pad) for text in texts]
+    pad = int(start.network.config.pad_token_id or 0)
+    ids = [ids_of(start.tokenizer, text, pad) for text in texts]
     snapshots = Snapshots(checkpoints, kept_epochs(options))
     exercise = text_exercise(start.network, ids, codes, pad, focal=options.loss == "focal")
     origins, size = origins_of(samples, texts), options.batch_size
     curve = learn(start.network, exercise, origins, options, seeds=seeds, checkpoints=snapshots, judged=size)
     about = start.about(options, len(texts)) | {
-        "vocabulary": tokenizer.get_vocab_size(),
+        "vocabulary": start.tokenizer.get_vocab_size(),
         "columns": list(range(len(classes))),
     }
     files = start.trained_files() | snapshots.kept
@@ -172,7 +171,8 @@ def measure_texts(
     """The findings on one subject: accuracy, AUC, recall per class, and a flag if it always says the same."""
     names = class_names(collect(classes, None))
     rows = collect(samples, ["id", "gold"])
-    findings = text_findings(collect(predictions, None), rows, names, name, groups_of(samples))
+    truth = codes_known(rows, names)
+    findings = answer_findings(collect(predictions, None), rows, truth, names, name, groups_of(samples))
     right = next(finding for finding in findings if finding.metric == "subject.accuracy")
     constant = next((finding.verdict for finding in findings if finding.verdict.startswith("degenerate")), "")
     shown = "no gold labels to measure by" if right.value is None else f"{right.value:.1%} of {right.n} right"

@@ -230,18 +230,20 @@ def configuration_files(tokenizer: str, network: Any) -> dict[str, bytes]:
 def network_in(files: Mapping[str, bytes], head: Head) -> tuple[Any, Any, int, int, str]:
     """What a subject's files make of a network that is asked: the module on its device, its tokenizer, the token that
     fills blocks up, the most tokens it reads, and the device."""
-    from tokenizers import Tokenizer
+    from assay.tasks.subjects.token_networks.epochs import tokenizer_in
 
     card, device = json.loads(files["card.json"]), torch_device_here()
     module = read_network(files, card["who"], head).to(device)
-    return module, Tokenizer.from_str(files["tokenizer.json"].decode()), pad_of(module.config), card["limit"], device
+    return module, tokenizer_in(files), pad_of(module.config), card["limit"], device
 
 
 @dataclass(frozen=True)
 class Start:
-    """A network before its first step, the files that belong beside its weights, and how many pieces it reads."""
+    """A network before its first step, its tokenizer, the files that belong beside its weights, and how many pieces it
+    reads."""
 
     network: Any
+    tokenizer: Any
     files: dict[str, bytes]
     limit: int
 
@@ -267,17 +269,21 @@ def start_of(
 ) -> Start:
     """Where a training starts: from a model that came trained on something else, its head fresh, or from a small BERT
     over the pieces that these texts are made of; what is fresh is drawn from the seed."""
+    from assay.tasks.subjects.token_networks.epochs import make_ready, tokenizer_in
 
     with seeded_torch(seeds.integer("initialisation", bits=62)):
         if source is None:
-            tokenizer = learn_vocabulary(texts)
-            network = new_bert(tokenizer, outputs, head)
-            return Start(network, configuration_files(tokenizer, network), LIMIT)
-        files = complete(source.read(), source.written)
-        network = read_network(files, who, head, outputs if head != "none" else None)
-    kept = {name: content for name, content in files.items() if "safetensors" not in name}
-    kept["config.json"] = network.config.to_json_string().encode()
-    return Start(network, kept, limit_of(network.config, files))
+            vocabulary = learn_vocabulary(texts)
+            network, limit = new_bert(vocabulary, outputs, head), LIMIT
+            files = configuration_files(vocabulary, network)
+        else:
+            given = complete(source.read(), source.written)
+            network = read_network(given, who, head, outputs if head != "none" else None)
+            files = {name: content for name, content in given.items() if "safetensors" not in name}
+            files["config.json"], limit = network.config.to_json_string().encode(), limit_of(network.config, given)
+    tokenizer = tokenizer_in(files)
+    make_ready(network, tokenizer, limit)
+    return Start(network, tokenizer, files, limit)
 
 
 def notice_order(config: Mapping[str, Any], who: str, classes: Sequence[str]) -> None:
