@@ -218,14 +218,15 @@ class Timed(NamedTuple):
 
 
 def timed_count(work: PartitionWork, constants: Mapping[str, Any]) -> Timed:
-    """What the function counted in one partition; what it takes this process counts as the stage's anyway."""
+    """What the function counted in one partition, with its time on a worker; 0 in this process, whose time is measured
+    with the stage's own."""
     counted, seconds = _timed(count_partition, (work, constants), {})
     spent = seconds if whereabouts()[0] != HERE else 0.0
     return Timed(counted, spent, spent)
 
 
 def merge_timed(left: Timed, right: Timed) -> Timed:
-    """Both as one."""
+    """Two counts merged: seconds add up, the longest call is the longer of the two."""
     return Timed(merge(left.counted, right.counted), left.seconds + right.seconds, max(left.longest, right.longest))
 
 

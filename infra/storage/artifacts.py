@@ -140,7 +140,8 @@ class Manifest:
     counted: tuple[Part, ...] = ()
     """What reductions counted in single partitions, a file each: no part of the result, and kept for later ones."""
     least_seconds: float = 0.0
-    """Of a processor, in the flow's process and for the longest call on a worker: on ever so many it takes no less."""
+    """Processor time in the flow's process plus that of the longest call on a worker: the least that the stage takes on
+    any number of workers."""
 
     @property
     def parts(self) -> Iterator[Part]:

@@ -294,7 +294,7 @@ MOST_SUSPECTS = 1000
 
 
 def hash_ids(ids: pa.Array, bits: int = 48) -> Hashes:
-    """A hash of every id (of 48 bits, so that the hashes of equal partitions can be added up without overflow)."""
+    """A hash of so many bits of every id: with 48 the hashes of equal partitions can be added up without overflow."""
     from pandas.util import hash_array
 
     values = np.asarray(ids.to_numpy(zero_copy_only=False), dtype=object)

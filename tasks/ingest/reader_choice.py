@@ -271,8 +271,8 @@ def unknown_column(column: str, setting: str, names: Sequence[str], file: str) -
 
 
 def require_same_columns(files: Sequence[SourceFile], columns: dict[str, tuple[str, ...]], settings: Source) -> None:
-    """Nothing, or the sentence for the first file that has other columns than the first one; a table may have grown by
-    some, where those to keep are named."""
+    """Nothing, or the sentence for the first file that has other columns than the first one; where the columns to keep
+    are named, later files may have more."""
     expected = columns[files[0].name]
     for file in files[1:]:
         missing = sorted(set(expected) - set(columns[file.name]))

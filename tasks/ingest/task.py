@@ -216,11 +216,12 @@ def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int,
 
 
 _AT_ONCE, _PART = 10_000_000, 2_500_000
-"""So many hashes of ids are looked at in one place; of more, so many at a time on the workers."""
+"""Up to so many ids are checked in the flow's process; more are checked on the workers, in parts of about so many."""
 
 
 def _require_unique(source: str, samples: Artifact[Samples], pieces: list[Piece], reading: Reading) -> None:
-    """Nothing, or where the same id stands twice: hashes tell, of very many rows those that partitions deal out."""
+    """Nothing, or where the same id stands twice: equal hashes are suspected, and the ids behind them counted. Of very
+    many rows each partition sends its hashes to the worker that compares that part of them."""
     ids = Columns(samples, ("id",))
     if samples.rows <= _AT_ONCE:
         suspects, bits = repeated_hashes(reduce_partitions(count_ids, ids, reuse=Reuse()))[:MOST_SUSPECTS], 48

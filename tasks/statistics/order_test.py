@@ -86,9 +86,9 @@ def drawn_patterns(samples: Integers, patterns: npt.ArrayLike, scores: npt.Array
     """The places of so many patterns at most, ascending; of more, drawn by their hash, each the likelier the more
     samples it has (priority sampling: Duffield, Lund and Thorup 2007).
 
-    Those with the most samples alone would be those of which few rules vote: all of them at one end of the order. Which
-    are drawn is not up to scores (but of a pattern that has two) or amounts, so that a permutation among them is a test
-    as good as among all.
+    The largest alone would be patterns in which few rules vote, all at one end of the order. Hash and size decide which
+    are drawn, not scores or amounts, so that a permutation test among them is valid; scores only break the ties of a
+    pattern that has two.
 
     >>> drawn_patterns(np.array([1, 900, 1, 1]), [5, 6, 7, 8], [0, 0, 0, 0], most=2).tolist()
     [1, 2]
