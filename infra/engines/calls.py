@@ -31,8 +31,9 @@ from assay.infra.user_code.supervision import supervised
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 _KEPT = 1 << 30
-OF_C_LIBRARY = {"ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""What a worker is started with."""
+OF_C_LIBRARY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+"""What a worker is started with: all memory from one heap of the C library. The end of a thread's own heap would not be
+given back."""
 
 
 @cache

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from assay.data.arrays import Integers
+from assay.data.arrays import Bools, Integers
 from assay.infra.errors import InputError
 
 
@@ -96,13 +96,22 @@ def sorted_places(keys: Keys) -> Integers:
     [1, 2, 0]
     """
     order = np.argsort(keys.scores, kind="stable")  # runs that are sorted already are merged, which costs little
-    new = np.diff(keys.scores[order], prepend=np.iinfo(np.int64).min) != 0
-    tied = np.flatnonzero(~new | ~np.append(new[1:], True))
-    if 2 * len(tied) > len(order):
+    new = differing(keys.scores[order])
+    tied = ~(new & np.append(new[1:], True)[: len(new)])
+    if 2 * np.count_nonzero(tied) > len(order):
         return np.lexsort((keys.ties, keys.scores))
     among = order[tied]
     order[tied] = among[np.lexsort((keys.ties[among], keys.scores[among]))]
     return order
+
+
+def differing(ordered: Integers) -> Bools:
+    """Whether each number differs from the one before it; the first does.
+
+    >>> differing(np.array([3, 3, 7])).tolist()
+    [True, False, True]
+    """
+    return np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
 
 
 def drawn_keys(keys: Keys, rows: int) -> frozenset[tuple[int, int]]:
@@ -215,8 +224,7 @@ def ties_in(scores: Integers) -> Integers:
     """
     if not len(scores):
         return np.zeros(0, dtype=np.int64)
-    starts = np.flatnonzero(np.append(True, scores[1:] != scores[:-1]))
-    sizes = np.diff(np.append(starts, len(scores)))
+    sizes = np.diff(np.flatnonzero(differing(scores)), append=len(scores))
     return np.array([scores[0], sizes[0], scores[-1], sizes[-1], len(sizes), sizes.max()], dtype=np.int64)
 
 

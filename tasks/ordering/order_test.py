@@ -8,7 +8,7 @@ there are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,7 +61,7 @@ RANGES_PER_SLOT = 8
 """How many ranges per slot are counted at a time: each has up to 1 MB of patterns, of which few are kept."""
 
 
-def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
+def order_columns(known: LabelledSamples, here: Surroundings) -> Iterator[Integers]:
     """Of a sorted range, per sample: what `AreaSums` has of it, and whether it is in the first tenth, the last, or
     untested, and right.
 
@@ -79,7 +79,7 @@ def order_columns(known: LabelledSamples, here: Surroundings) -> list[Integers]:
     right, lost = tested & known.right, tested & ~known.right
     shares = [(chosen, chosen & known.right) for chosen in (*ends, ~tested)]
     columns = (placed[0] * right, placed[1] * lost, right, lost, *(column for pair in shares for column in pair))
-    return [np.asarray(column, dtype=np.int64) for column in columns]
+    return (np.asarray(column, dtype=np.int64) for column in columns)
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,11 @@ class Counting:
         """What a sorted range counts."""
         where, order = self.pools.of(known.clusters), str(piece.order)
         counted: dict[str, Any] = {
-            "sums": np.stack(
-                [sums_by_cluster(where, column, self.pools.count) for column in order_columns(known, here)]
-            )
+            "sums": np.stack([sums_by_cluster(where, each, self.pools.count) for each in order_columns(known, here)])
         }
         if piece.order < self.whole:
-            tested = known.take(known.tested)
-            counts = pattern_counts(tested.keys.scores, tested.patterns, tested.right)
+            tested = known.tested
+            counts = pattern_counts(known.keys.scores[tested], known.patterns[tested], known.right[tested])
             patterns = drawn(counts, 2 * MOST_PATTERNS)
             counted |= {"patterns": {piece.name: patterns}, "risks": risks_along(known, here, self.pools)}
         if piece.order == self.confidence:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -109,7 +109,7 @@ def pattern_counts(scores: Integers, patterns: Integers, right: npt.NDArray[np.b
     >>> pattern_counts(np.array([5, 5, 7]), np.array([1, 1, 1]), np.array([True, False, True])).T.tolist()
     [[5, 1, 2, 1], [7, 1, 1, 1]]
     """
-    return _merged(np.stack([scores, patterns, np.ones_like(scores), right.astype(np.int64)]))
+    return _merged(scores, patterns, np.ones_like(right), right)
 
 
 class DrawnPatterns:
@@ -121,7 +121,7 @@ class DrawnPatterns:
 
     def add(self, counted: Integers) -> None:
         """What `pattern_counts` found in the next range."""
-        both = _merged(np.concatenate([self._open, counted], axis=1))
+        both = _merged(*np.concatenate([self._open, counted], axis=1))
         goes_on = both[0] == both[0].max(initial=np.iinfo(np.int64).min)
         settled = np.concatenate([self._settled, both[:, ~goes_on]], axis=1)
         self._settled, self._open = drawn(settled, MOST_PATTERNS), both[:, goes_on]
@@ -132,13 +132,15 @@ class DrawnPatterns:
         return in_order_of_score(datasets.scores_of(scores), samples, right, patterns)
 
 
-def _merged(counts: Integers) -> Integers:
-    """Each score and pattern once."""
-    if not counts.shape[1]:
-        return counts
-    ordered = counts[:, np.lexsort((counts[1], counts[0]))]
-    starts = np.flatnonzero(np.append(True, (np.diff(ordered[0]) != 0) | (np.diff(ordered[1]) != 0)))
-    return np.concatenate([ordered[:2, starts], np.add.reduceat(ordered[2:], starts, axis=1)])
+def _merged(scores: Integers, patterns: Integers, *amounts: npt.NDArray[Any]) -> Integers:
+    """Each score and pattern once, and the sums of these amounts."""
+    if not len(scores):
+        return np.zeros((2 + len(amounts), 0), dtype=np.int64)
+    order = np.lexsort((patterns, scores))
+    keys = scores[order], patterns[order]
+    starts = np.flatnonzero(np.logical_or(*map(datasets.differing, keys)))
+    sums = (np.add.reduceat(amount[order], starts, dtype=np.int64) for amount in amounts)
+    return np.stack([*(key[starts] for key in keys), *sums])
 
 
 def drawn(counts: Integers, most: int) -> Integers:
@@ -259,7 +261,7 @@ def places_of(scores: Integers) -> Integers:
     >>> places_of(np.array([3, 3, 7])).tolist()
     [0, 0, 1]
     """
-    return np.cumsum(np.append(False, scores[1:] != scores[:-1])[: len(scores)])
+    return np.cumsum(datasets.differing(scores)) - 1
 
 
 def ends_of(scores: Integers, wrong: Bools, parts: Integers, count: int) -> Integers:

@@ -213,7 +213,7 @@ def known_of(intervals: pa.Table, samples: pa.Table) -> npt.NDArray[np.int8]:
 
 def _before(chosen: npt.NDArray[np.bool_], places: Integers) -> Integers:
     """How many of the chosen stand before each place."""
-    return np.concatenate([[0], np.cumsum(chosen)]).astype(np.int64)[places]
+    return np.searchsorted(np.flatnonzero(chosen), places)
 
 
 def require_all(sent: Artifact[Parcels], wanted: int) -> None:
