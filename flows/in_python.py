@@ -1,8 +1,9 @@
-"""`from assay import audit`: what the command line does, in a script or a notebook, with a typed answer."""
+"""`from assay import audit, audit_model`: what the command line does, in a script or notebook, with a typed answer."""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from assay.infra.errors import InputError, require_library
 from assay.tasks.ingest.settings import share_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from assay.flows.starting.column_roles import Kind, Question
 
 
 @dataclass(frozen=True)
@@ -114,3 +118,104 @@ def audit(
     return Audited(
         result.run, pipeline, result.status, verdicts, gates, result.report, project.store, result.seconds, record.share
     )
+
+
+def audit_model(
+    model: object,
+    data: object,
+    *,
+    label: str | None = None,
+    text: str | None = None,
+    group: str | None = None,
+    id: str | None = None,  # noqa: A002 - as the column is called everywhere else
+    split: str | None = None,
+    classes: Sequence[str] = (),
+    features: Sequence[str] = (),
+    kind: Kind | None = None,
+    name: str = "model",
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+    budget: str = "5m",
+    seed: int = 0,
+    progress: bool = False,
+) -> Audited:
+    """Audit a model on data now, as `assay audit` does, and give what came of it.
+
+    The model is a fitted estimator of scikit-learn, a pipeline of transformers, or what the command line takes; the
+    data is a data frame (of pandas, polars or Arrow), or a path. Both are written into the folder (left out,
+    `assay-NAME`), with the `pipelines.yaml` by which `audit` runs them again; one that says something else is replaced
+    with `overwrite` only. What the data does not show (the label, say) is named here, else `InputError` asks for it.
+    """
+    from assay.flows.pipeline import seconds_in
+    from assay.flows.starting.column_roles import Answers
+    from assay.flows.starting.first_audit import (
+        PIPELINES,
+        Model,
+        Wanted,
+        pipelines_page,
+        proposal_for,
+        require_name,
+        write_files,
+    )
+
+    try:
+        seconds = seconds_in(budget)
+    except ValueError as error:
+        raise InputError(f"budget {budget!r}: {error}.") from error
+    require_name(name)
+    place = Path(os.path.abspath(folder or f"assay-{name}"))
+    place.mkdir(parents=True, exist_ok=True)
+    answers = Answers(kind, label, tuple(classes), id, text, group, split)
+    brought = Model(_address_of(model, place), seconds, features=tuple(features))
+    page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
+    file = place / PIPELINES
+    if overwrite:
+        file.unlink(missing_ok=True)
+    write_files({PIPELINES: page}, place)
+    if file.read_text(encoding="utf-8") != page:
+        raise InputError(
+            f"{file} is there already and says something else: run it with audit({name!r}, {os.fspath(file)!r}), say "
+            "overwrite=True, or name another folder."
+        )
+    return audit(name, file, seed=seed, progress=progress)
+
+
+def _refuse(question: Question) -> str:
+    raise InputError(question.refusal(by=""))
+
+
+def _address_of(model: object, place: Path) -> str:
+    """The address of a model: where a file of it lies in the folder, or as it was given."""
+    if isinstance(model, str | os.PathLike):
+        path, colon, name = os.fspath(model).partition(":")
+        return f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)
+    if hasattr(model, "save_pretrained"):
+        model.save_pretrained(place / "model")
+        return str(place / "model")
+    if not hasattr(model, "get_params"):
+        raise InputError(
+            f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a pipeline of "
+            "transformers, or an address as on the command line (model.onnx, file.py:object, org/name)."
+        )
+    require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
+    import skops.io
+
+    skops.io.dump(model, place / "model.skops")
+    return str(place / "model.skops")
+
+
+def _path_of(data: object, place: Path) -> str:
+    """The path of data: where a data frame was written into the folder, or as it was given."""
+    if isinstance(data, str | os.PathLike):
+        return os.fspath(data)
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise InputError(
+            f"The data is of the type {type(data).__name__}: give a data frame (pandas, polars, Arrow) or a path."
+        )
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table(data)
+    unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
+    pq.write_table(table.drop_columns(unnamed), place / "data.parquet")
+    return str(place / "data.parquet")

@@ -52,10 +52,10 @@ class Question:
     asked: str
     choices: tuple[str, ...] = ()
 
-    def refusal(self) -> str:
-        """The sentence where nobody can be asked."""
+    def refusal(self, by: str = "--") -> str:
+        """The sentence where nobody can be asked; options of commands begin with two dashes."""
         some = f" ({first_named(self.choices, 12)})" if self.choices else ""
-        return f"{self.asked}{some} cannot be known from the data: say it with --{self.about}."
+        return f"{self.asked}{some} cannot be known from the data: say it with {by}{self.about}."
 
 
 @dataclass(frozen=True)

@@ -221,13 +221,18 @@ class Wanted:
     model: Model | None = None
 
 
-def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
-    """The audit that is proposed for the data; whatever cannot be known is asked."""
-    name = wanted.name or _pipeline_name(wanted)
+def require_name(name: str) -> None:
+    """Nothing, or the sentence for what cannot name a pipeline."""
     if not NAME.fullmatch(name):
         raise InputError(
             f"{name!r} names no pipeline: give up to 80 letters, digits, dots, dashes and underscores with --name."
         )
+
+
+def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
+    """The audit that is proposed for the data; whatever cannot be known is asked."""
+    name = wanted.name or _pipeline_name(wanted)
+    require_name(name)
     model, brought, answers = wanted.model, None, wanted.answers
     if model is None:
         require_free(wanted.folder, wanted.keep)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 from assay.tasks.statistics.findings import Slice, slice_of
 from assay.tasks.subjects.settings import as_number, as_tuple
 from assay.tasks.subjects.settings import eps_name as eps_in_pixels
@@ -42,7 +42,7 @@ Radius = Annotated[
     BeforeValidator(lambda value, info: as_radius(value, info.data.get("norm"))),
     Field(ge=0),
 ]
-RadiusGrid = Annotated[tuple[Radius, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+RadiusGrid = Annotated[tuple[Radius, ...], BeforeValidator(as_tuple), Field(min_length=1), EachOnce]
 IN_NORM = {"eps": "", "l2": " in L2", "l0": " in L0", "patch": " of the picture"}
 """What groups write before an ε, and how a sentence goes on behind it."""
 

@@ -10,16 +10,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from assay.infra.settings import Settings
+from assay.infra.settings import EachOnce, Settings
 from assay.tasks.statistics.metrics import control_of
 from assay.tasks.subjects.settings import Eps, EpsGrid, Training, as_tuple, eps_name
 
 Start = Literal["subject", "scratch"]
-Starts = Annotated[tuple[Start, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Starts = Annotated[tuple[Start, ...], BeforeValidator(as_tuple), Field(min_length=1), EachOnce]
 Stop = Literal["last", "best"]
-Stops = Annotated[tuple[Stop, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Stops = Annotated[tuple[Stop, ...], BeforeValidator(as_tuple), Field(min_length=1), EachOnce]
 Weight = Annotated[float, Field(ge=0, le=1000)]
-Weights = Annotated[tuple[Weight, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+Weights = Annotated[tuple[Weight, ...], BeforeValidator(as_tuple), Field(min_length=1), EachOnce]
 
 
 class Defence(Settings):

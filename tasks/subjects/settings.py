@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from assay.infra.errors import suggestion
-from assay.infra.settings import Settings, StandsOn
+from assay.infra.settings import EachOnce, Settings, StandsOn
 from assay.tasks.subjects.addresses.given import Asking, KindName
 from assay.tasks.subjects.addresses.table import address_of, examples_for, is_only_asked, out_of_place, wrong_address
 
@@ -58,7 +58,7 @@ def eps_name(eps: float) -> str:
 
 
 Eps = Annotated[float, BeforeValidator(as_number), Field(ge=0, le=1)]
-EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(as_tuple), Field(min_length=1)]
+EpsGrid = Annotated[tuple[Eps, ...], BeforeValidator(as_tuple), Field(min_length=1), EachOnce]
 
 
 NETWORKS = (

@@ -8,12 +8,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
 import pytest
+import transformers as hf
 from made_data import patients
+from sklearn.linear_model import LogisticRegression
+from small_architectures import save_of_texts
 
-from assay import audit, votes
+from assay import audit, audit_model, votes
 from assay.flows.in_python import Audited
+from assay.flows.starting.brought_model import look_at_model
 from assay.flows.yaml_document import ConfigurationError
 from assay.infra.errors import InputError
 from assay.infra.storage.store import Store
@@ -99,6 +106,73 @@ def test_wrong_input_raises_the_sentence_of_the_command_line(
     with pytest.raises(fault) as error:
         audit(pipeline, file, overrides=overrides)
     assert says in str(error.value)
+
+
+def fitted_on_patients(folder: Path) -> tuple[Any, Any]:
+    """A classifier at hand, and the data frame that it learned from a part of."""
+    patients(folder)
+    frame = pd.read_csv(folder / "patients.csv")
+    frame["part"] = ["test" if number % 2 else "train" for number in range(len(frame))]
+    train = frame[frame.part == "train"]
+    return LogisticRegression().fit(train[["temperature"]], train["diagnosis"]), frame
+
+
+def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
+    tmp_path: Path, on_teams_prefect: object, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted, frame = fitted_on_patients(tmp_path)
+    asked: dict[str, Any] = {"name": "fever", "label": "diagnosis", "split": "part", "folder": tmp_path / "fever"}
+    made = audit_model(fitted, frame, **asked)
+    assert capfd.readouterr() == ("", "")
+    test = frame[frame.part == "test"]
+    right = float((fitted.predict(test[["temperature"]]) == test["diagnosis"]).mean())
+    accuracy = made.findings.query("metric == 'subject.accuracy' and of == 'gold'").nlargest(1, "n").iloc[0]
+    assert (accuracy["value"], accuracy["n"]) == (pytest.approx(right), len(test))
+    again = audit("fever", tmp_path / "fever" / "pipelines.yaml")
+    assert again.findings["value"].equals(made.findings["value"])
+    with pytest.raises(InputError, match="says something else: run it with audit"):
+        audit_model(fitted, frame.iloc[:-9], **asked)
+    page = (tmp_path / "fever" / "pipelines.yaml").read_text()
+    monkeypatch.setattr("assay.flows.in_python.audit", lambda name, *_, **__: name)
+    assert str(audit_model(fitted, pa.table(frame.iloc[:-9]), overwrite=True, **asked)) == "fever"
+    assert (tmp_path / "fever" / "pipelines.yaml").read_text() != page
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": 3}, "The model is of the type int: give a fitted estimator of scikit-learn"),
+        ({"data": [1]}, "The data is of the type list: give a data frame"),
+        ({"model": "none.onnx"}, 'none.onnx"; paths start beside'),
+        ({"label": "diagnose"}, "no column"),
+        ({"label": None, "data": {"temperature": [1.0, 2.0]}}, "say it with label."),
+        ({"budget": "soon"}, "budget 'soon': expected hours, minutes or seconds"),
+        ({"name": "../up"}, "names no pipeline"),
+    ],
+)
+def test_what_cannot_be_audited_at_hand_is_refused_in_a_sentence(
+    tmp_path: Path, change: dict[str, Any], says: str
+) -> None:
+    fitted, frame = fitted_on_patients(tmp_path)
+    asked: dict[str, Any] = {
+        "model": fitted,
+        "data": frame,
+        "label": "diagnosis",
+        "folder": tmp_path / "at-hand",
+    } | change
+    if isinstance(asked["data"], dict):
+        asked["data"] = pa.table(asked["data"])
+    with pytest.raises(InputError, match=re.escape(says)):
+        audit_model(**asked)
+
+
+def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(tmp_path: Path) -> None:
+    given = hf.pipeline("text-classification", model=str(save_of_texts("bert", tmp_path / "bert")))
+    texts = pa.table({"review": ["good film", "awful bore"] * 20, "verdict": ["positive", "negative"] * 20})
+    with pytest.raises(InputError, match=r"say it with label\."):
+        audit_model(given, texts.select(["review"]), text="review", folder=tmp_path / "at-hand")
+    written = look_at_model(str(tmp_path / "at-hand" / "model"), None, (), None)
+    assert (written.kind, written.classes) == ("texts", ("negative", "positive"))
 
 
 def test_votes_are_class_names_and_only_what_is_asked_for_is_looked_at(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_an_attack_can_be_written_short():
         ({"attack": "pgd", "eps": 1.5}, "write a number such as 0.1 or 8/255"),
         ({"attack": "pgd", "eps": "4/0"}, "no fraction"),
         ({"attack": "pgd", "eps": []}, "at least 1 item"),
+        ({"attack": "pgd", "eps": [0.1, 0.1]}, "0.1 stands twice"),
         ({"attack": "pgd", "target": 2}, "goal: targeted"),
         ({"attack": "pgd", "only_accuracy": True, "keep_all": True}, "keep_all"),
         ({"attack": "pgd", "only_accuracy": True, "last": True}, "every step"),

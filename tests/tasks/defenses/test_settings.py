@@ -55,6 +55,8 @@ def test_a_defence_without_an_eps_takes_the_audits():
         ({"trades": {"lambda": 6}}, "Extra inputs"),
         ({"mart": {"stop": "early"}}, "'last' or 'best'"),
         ({"standard": {"eps": 0}}, "no attack to defend against"),
+        ({"standard": {"eps": [0.05, 0.05]}}, "0.05 stands twice"),
+        ({"mart": {"stop": ["best", "best"]}}, "best stands twice"),
         ({"mpadvt": {"steps": (5, 1)}}, "write the smaller one first"),
         ({"mpadvt": {"range": (0.04, 0.01)}}, "write the smaller one first"),
         ({"standard": {"lambda": 6}}, "Extra inputs"),
