@@ -26,8 +26,8 @@ from assay.infra.storage.artifacts import PartFile, Table
 from assay.infra.storage.folders import Folder
 from assay.infra.storage.parquet import UNCOMPRESSED, damaged
 
-Received = Mapping[int, memoryview]
-"""What a call was sent, by the number of the partition that sent it, in their order."""
+Received = dict[int, memoryview]
+"""What a call was sent, by the number of the partition that sent it, in their order; what it takes out is freed."""
 
 
 AT_ONCE, BYTES_AT_ONCE = 16, 64 << 20

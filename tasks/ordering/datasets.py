@@ -8,7 +8,7 @@ They come from a draw, by the hash of the id, so that ranges are about even.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from assay.data.arrays import Bools, Integers
 from assay.infra.errors import InputError
+from assay.infra.stages.shuffle import Received
 
 
 def tie_breaks(ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
@@ -136,6 +137,11 @@ def packed(columns: Sequence[npt.NDArray[Any]], ends: Sequence[int]) -> list[byt
     return [b"".join(column[start:end].tobytes() for column in columns) for start, end in pairwise(ends)]
 
 
+def taken_out(received: Received) -> Iterator[memoryview]:
+    """What a call was sent, in the order of the senders."""
+    yield from (received.pop(sender) for sender in sorted(received))
+
+
 def unpacked(parts: Iterable[memoryview], numbers: int) -> list[npt.NDArray[Any]]:
     """The columns of what several senders `packed`: so many of whole numbers, and one of bytes.
 
@@ -196,12 +202,12 @@ class KeyRange:
     """How many samples every sender sent."""
 
     @classmethod
-    def of(cls, received: Mapping[int, memoryview], start: int) -> KeyRange:
-        """The range that all partitions together sent; the rank of its easiest sample is `start`."""
-        parts = [received[sender] for sender in sorted(received)]
-        scores, ties, outcomes = unpacked(parts, 2)
+    def of(cls, received: Received, start: int) -> KeyRange:
+        """The range that all partitions sent, which is taken out; the rank of its easiest sample is `start`."""
+        sent = [rows_sent(received[sender]) for sender in sorted(received)]
+        scores, ties, outcomes = unpacked(taken_out(received), 2)
         order = sorted_places(Keys(scores, ties))
-        return cls(scores[order], outcomes[order], start, order, list(map(rows_sent, parts)))
+        return cls(scores[order], outcomes[order], start, order, sent)
 
     @property
     def stop(self) -> int:

@@ -11,7 +11,7 @@ are many. Patterns of votes are what scores are permuted over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
@@ -183,9 +183,9 @@ class LabelledSamples:
         )
 
     @classmethod
-    def received(cls, parts: Mapping[int, memoryview]) -> LabelledSamples:
-        """What all partitions sent to a range, in its order."""
-        scores, ties, clusters, patterns, flags = datasets.unpacked((parts[sender] for sender in sorted(parts)), 4)
+    def received(cls, parts: Received) -> LabelledSamples:
+        """What all partitions sent to a range, in its order; it is taken out."""
+        scores, ties, clusters, patterns, flags = datasets.unpacked(datasets.taken_out(parts), 4)
         right, tested = ((flags & flag).astype(np.bool_) for flag in (_RIGHT, _TESTED))
         return cls(datasets.Keys(scores, ties), clusters, right, tested, patterns).in_order()
 
@@ -366,7 +366,7 @@ def mean_risk(units: int, samples: int) -> float:
     return units / (samples << _UNITS) if samples else float("nan")
 
 
-SHARE = 4
+SHARE = 6
 """Of the rows of a range as `sorting` cuts them, one in so many: a sample takes several times the memory here."""
 
 

@@ -165,8 +165,9 @@ def keys_dealt(intervals: pa.Table, samples: pa.Table, by: By, bounds: Keys) -> 
 
 def ranks_in_range(piece: Range, received: Received, starts: list[int]) -> Tallied:
     """What a range sends back to every partition: the ranks of the keys it had from there; and the ties in it."""
+    senders = sorted(received)
     found = KeyRange.of(received, starts[piece.number])
-    sent = {sender: ranks.tobytes() for sender, ranks in zip(sorted(received), found.ranks(), strict=True)}
+    sent = {sender: ranks.tobytes() for sender, ranks in zip(senders, found.ranks(), strict=True)}
     return Tallied(parcels(sent), {"ties": {f"{piece.number:09d}": ties_in(found.scores)}})
 
 
