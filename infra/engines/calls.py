@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, reduce
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from assay.infra.environment import ONE_EACH
@@ -44,12 +45,37 @@ def keep_freed_memory() -> None:
         _libc().mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
+SPARE_BYTES = 64 << 20
+"""Between calls a process keeps so much that is free: to have every page anew takes a twentieth of a short night."""
+
+
+@dataclass
+class _Least:
+    """How many bytes this process had after it last gave memory back."""
+
+    resident: int = 0
+
+
+_least = _Least()
+
+
 def give_back_memory() -> None:
-    """Return to the system what is free now."""
+    """Return to the system what is free now, where that may be more than is spared."""
+    if 0 < _resident_bytes() < _least.resident + SPARE_BYTES:
+        return
     if (arrow := sys.modules.get("pyarrow")) is not None:
         arrow.default_memory_pool().release_unused()
     if sys.platform.startswith("linux") and hasattr(_libc(), "malloc_trim"):
         _libc().malloc_trim(0)
+    _least.resident = _resident_bytes()
+
+
+def _resident_bytes() -> int:
+    """How many bytes this process has in memory; 0 where nobody says so."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 @cache

@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import psutil
 import pytest
 
+from assay.infra.engines import calls as memory
 from assay.infra.engines import dask_start, dask_worker
 from assay.infra.engines.calls import Call, Engine
 from assay.infra.engines.dask_engine import Window
@@ -215,6 +217,18 @@ def test_a_worker_gives_back_what_arrow_let_go_of(engine: Engine) -> None:
         held.setdefault(outcome.worker, []).append(outcome.value[1])
     assert max(len(each) for each in held.values()) > 2  # what a first call imports is no table that was kept
     assert all(max(each[1:]) < each[1] + 300e6 for each in held.values() if len(each) > 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody says how much memory a process has")
+def test_memory_is_given_back_once_more_is_free_than_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
+    trims: list[int] = []
+    monkeypatch.setattr(memory, "_least", memory._Least())
+    monkeypatch.setattr(memory, "_libc", lambda: SimpleNamespace(malloc_trim=trims.append))
+    least = 100 << 20
+    for more, trimmed in ((0, 1), (memory.SPARE_BYTES - 1, 1), (memory.SPARE_BYTES, 2), (memory.SPARE_BYTES + 1, 2)):
+        monkeypatch.setattr(memory, "_resident_bytes", lambda more=more: least + more)
+        memory.give_back_memory()
+        assert len(trims) == trimmed
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are processes of their own")
