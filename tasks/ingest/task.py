@@ -215,7 +215,7 @@ def _require_few_rejects(source: ResolvedSource, settings: Source, samples: int,
     )
 
 
-_AT_ONCE, _PART = 10_000_000, 2_500_000
+_AT_ONCE, _PART = 2_500_000, 2_500_000
 """Up to so many ids are checked in the flow's process; more are checked on the workers, in parts of about so many."""
 
 
