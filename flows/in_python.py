@@ -190,8 +190,8 @@ def _address_of(model: object, place: Path) -> str:
         path, colon, name = os.fspath(model).partition(":")
         return f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)
     if hasattr(model, "save_pretrained"):
-        model.save_pretrained(place / "model")
-        return str(place / "model")
+        model.save_pretrained(place / "assay-model")
+        return str(place / "assay-model")
     if not hasattr(model, "get_params"):
         raise InputError(
             f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a pipeline of "
@@ -200,8 +200,8 @@ def _address_of(model: object, place: Path) -> str:
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
 
-    skops.io.dump(model, place / "model.skops")
-    return str(place / "model.skops")
+    skops.io.dump(model, place / "assay-model.skops")
+    return str(place / "assay-model.skops")
 
 
 def _path_of(data: object, place: Path) -> str:
@@ -217,5 +217,5 @@ def _path_of(data: object, place: Path) -> str:
 
     table = pa.table(data)
     unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-    pq.write_table(table.drop_columns(unnamed), place / "data.parquet")
-    return str(place / "data.parquet")
+    pq.write_table(table.drop_columns(unnamed), place / "assay-data.parquet")
+    return str(place / "assay-data.parquet")

@@ -122,7 +122,10 @@ def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
 ) -> None:
     fitted, frame = fitted_on_patients(tmp_path)
     asked: dict[str, Any] = {"name": "fever", "label": "diagnosis", "split": "part", "folder": tmp_path / "fever"}
+    (tmp_path / "fever").mkdir()
+    (tmp_path / "fever" / "data.parquet").write_text("somebody's own")
     made = audit_model(fitted, frame, **asked)
+    assert (tmp_path / "fever" / "data.parquet").read_text() == "somebody's own"
     assert capfd.readouterr() == ("", "")
     test = frame[frame.part == "test"]
     right = float((fitted.predict(test[["temperature"]]) == test["diagnosis"]).mean())
@@ -171,7 +174,7 @@ def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(tmp_path: Path
     texts = pa.table({"review": ["good film", "awful bore"] * 20, "verdict": ["positive", "negative"] * 20})
     with pytest.raises(InputError, match=r"say it with label\."):
         audit_model(given, texts.select(["review"]), text="review", folder=tmp_path / "at-hand")
-    written = look_at_model(str(tmp_path / "at-hand" / "model"), None, (), None)
+    written = look_at_model(str(tmp_path / "at-hand" / "assay-model"), None, (), None)
     assert (written.kind, written.classes) == ("texts", ("negative", "positive"))
 
 
