@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -166,18 +169,45 @@ def audit_model(
     place = Path(os.path.abspath(folder or f"assay-{name}"))
     place.mkdir(parents=True, exist_ok=True)
     answers = Answers(kind, label, tuple(classes), id, text, group, split)
-    brought = Model(_address_of(model, place), seconds, features=tuple(features))
-    page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
     file = place / PIPELINES
-    if overwrite:
-        file.unlink(missing_ok=True)
-    write_files({PIPELINES: page}, place)
-    if file.read_text(encoding="utf-8") != page:
-        raise InputError(
-            f"{file} is there already and says something else: run it with audit({name!r}, {os.fspath(file)!r}), say "
-            "overwrite=True, or name another folder."
-        )
+    anew = [
+        *([] if isinstance(model, str | os.PathLike) else [_ESTIMATOR, _TRANSFORMER]),
+        *([] if isinstance(data, str | os.PathLike) else [_DATA]),
+        *([PIPELINES] if overwrite else []),
+    ]
+    with _as_before_if_refused(place, anew):
+        brought = Model(_address_of(model, place), seconds, features=tuple(features))
+        page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
+        write_files({PIPELINES: page}, place)
+        if file.read_text(encoding="utf-8") != page:
+            raise InputError(
+                f"{file} is there already and says something else: run it with audit({name!r}, {os.fspath(file)!r}), "
+                "say overwrite=True, or name another folder."
+            )
     return audit(name, file, seed=seed, progress=progress)
+
+
+_DATA, _ESTIMATOR, _TRANSFORMER = "assay-data.parquet", "assay-model.skops", "assay-model"
+
+
+@contextmanager
+def _as_before_if_refused(place: Path, names: Sequence[str]) -> Iterator[None]:
+    """Write what has these names anew; where that is refused, what an earlier audit wrote lies there as before."""
+    with TemporaryDirectory(dir=place, prefix=".assay-") as aside:
+        _move(place, Path(aside), names)
+        try:
+            yield
+        except BaseException:
+            with TemporaryDirectory(dir=place, prefix=".assay-") as refused:
+                _move(place, Path(refused), names)
+            _move(Path(aside), place, names)
+            raise
+
+
+def _move(place: Path, to: Path, names: Sequence[str]) -> None:
+    for name in names:
+        if (place / name).exists():
+            shutil.move(place / name, to / name)
 
 
 def _refuse(question: Question) -> str:
@@ -190,8 +220,8 @@ def _address_of(model: object, place: Path) -> str:
         path, colon, name = os.fspath(model).partition(":")
         return f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)
     if hasattr(model, "save_pretrained"):
-        model.save_pretrained(place / "assay-model")
-        return str(place / "assay-model")
+        model.save_pretrained(place / _TRANSFORMER)
+        return str(place / _TRANSFORMER)
     if not hasattr(model, "get_params"):
         raise InputError(
             f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a pipeline of "
@@ -200,8 +230,8 @@ def _address_of(model: object, place: Path) -> str:
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
 
-    skops.io.dump(model, place / "assay-model.skops")
-    return str(place / "assay-model.skops")
+    skops.io.dump(model, place / _ESTIMATOR)
+    return str(place / _ESTIMATOR)
 
 
 def _path_of(data: object, place: Path) -> str:
@@ -217,5 +247,5 @@ def _path_of(data: object, place: Path) -> str:
 
     table = pa.table(data)
     unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-    pq.write_table(table.drop_columns(unnamed), place / "assay-data.parquet")
-    return str(place / "assay-data.parquet")
+    pq.write_table(table.drop_columns(unnamed), place / _DATA)
+    return str(place / _DATA)

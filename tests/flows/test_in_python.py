@@ -117,6 +117,11 @@ def fitted_on_patients(folder: Path) -> tuple[Any, Any]:
     return LogisticRegression().fit(train[["temperature"]], train["diagnosis"]), frame
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    """The files of a folder that an audit is read from, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
 def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
     tmp_path: Path, on_teams_prefect: object, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,8 +138,12 @@ def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
     assert (accuracy["value"], accuracy["n"]) == (pytest.approx(right), len(test))
     again = audit("fever", tmp_path / "fever" / "pipelines.yaml")
     assert again.findings["value"].equals(made.findings["value"])
+    before = files_in(tmp_path / "fever")
     with pytest.raises(InputError, match="says something else: run it with audit"):
         audit_model(fitted, frame.iloc[:-9], **asked)
+    with pytest.raises(InputError, match="no column"):
+        audit_model(fitted, frame, overwrite=True, **asked | {"label": "diagnose"})
+    assert files_in(tmp_path / "fever") == before
     page = (tmp_path / "fever" / "pipelines.yaml").read_text()
     monkeypatch.setattr("assay.flows.in_python.audit", lambda name, *_, **__: name)
     assert str(audit_model(fitted, pa.table(frame.iloc[:-9]), overwrite=True, **asked)) == "fever"
@@ -169,11 +178,15 @@ def test_what_cannot_be_audited_at_hand_is_refused_in_a_sentence(
         audit_model(**asked)
 
 
-def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(tmp_path: Path) -> None:
+def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("assay.flows.in_python.audit", lambda name, *_, **__: name)
     given = hf.pipeline("text-classification", model=str(save_of_texts("bert", tmp_path / "bert")))
     texts = pa.table({"review": ["good film", "awful bore"] * 20, "verdict": ["positive", "negative"] * 20})
-    with pytest.raises(InputError, match=r"say it with label\."):
-        audit_model(given, texts.select(["review"]), text="review", folder=tmp_path / "at-hand")
+    for _ in range(2):
+        assert str(audit_model(given, texts, label="verdict", text="review", folder=tmp_path / "at-hand")) == "model"
+    assert [path.name for path in (tmp_path / "at-hand").glob(".*")] == []
     written = look_at_model(str(tmp_path / "at-hand" / "assay-model"), None, (), None)
     assert (written.kind, written.classes) == ("texts", ("negative", "positive"))
 
