@@ -77,9 +77,10 @@ def seconds_by_stage(finished: Finished) -> dict[str, float]:
     """Seconds by stage of an `assay run`, those of one title added up, from the lines that a person sees."""
     seconds: dict[str, float] = {}
     for _, line in finished.lines:
-        found = re.match(r"  (.{12}) .*?([\d.]+) s$", line.rstrip())
+        found = re.match(r"  (.{12}) .*?(?:(\d+) min )?([\d.]+) s$", line.rstrip())
         if found:
-            seconds[found[1].strip()] = round(seconds.get(found[1].strip(), 0.0) + float(found[2]), 1)
+            took = 60 * int(found[2] or 0) + float(found[3])
+            seconds[found[1].strip()] = round(seconds.get(found[1].strip(), 0.0) + took, 1)
     return seconds
 
 

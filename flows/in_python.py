@@ -134,6 +134,7 @@ def audit_model(
     split: str | None = None,
     classes: Sequence[str] = (),
     features: Sequence[str] = (),
+    trusted: Sequence[str] = (),
     kind: Kind | None = None,
     name: str = "model",
     folder: str | Path | None = None,
@@ -148,6 +149,7 @@ def audit_model(
     data is a data frame (of pandas, polars or Arrow), or a path. Both are written into the folder (left out,
     `assay-NAME`), with the `pipelines.yaml` by which `audit` runs them again; one that says something else is replaced
     with `overwrite` only. What the data does not show (the label, say) is named here, else `InputError` asks for it.
+    What an estimator at hand is made of is trusted; of a skops file only what `trusted` names beyond what skops does.
     """
     from assay.flows.pipeline import seconds_in
     from assay.flows.starting.column_roles import Answers
@@ -176,7 +178,8 @@ def audit_model(
         *([PIPELINES] if overwrite else []),
     ]
     with _as_before_if_refused(place, anew):
-        brought = Model(_address_of(model, place), seconds, features=tuple(features))
+        address, holds = _address_of(model, place)
+        brought = Model(address, seconds, features=tuple(features), trusted=(*trusted, *holds))
         page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
         write_files({PIPELINES: page}, place)
         if file.read_text(encoding="utf-8") != page:
@@ -214,14 +217,15 @@ def _refuse(question: Question) -> str:
     raise InputError(question.refusal(by=""))
 
 
-def _address_of(model: object, place: Path) -> str:
-    """The address of a model: where a file of it lies in the folder, or as it was given."""
+def _address_of(model: object, place: Path) -> tuple[str, list[str]]:
+    """The address of a model: where a file of it lies in the folder, or as it was given; and the types that a file of
+    it holds which skops does not trust by itself."""
     if isinstance(model, str | os.PathLike):
         path, colon, name = os.fspath(model).partition(":")
-        return f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)
+        return (f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)), []
     if hasattr(model, "save_pretrained"):
         model.save_pretrained(place / _TRANSFORMER)
-        return str(place / _TRANSFORMER)
+        return str(place / _TRANSFORMER), []
     if not hasattr(model, "get_params"):
         raise InputError(
             f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a pipeline of "
@@ -230,8 +234,17 @@ def _address_of(model: object, place: Path) -> str:
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
 
-    skops.io.dump(model, place / _ESTIMATOR)
-    return str(place / _ESTIMATOR)
+    from assay.tasks.subjects.addresses.model_files import strangers_in
+
+    content = skops.io.dumps(model)
+    holds = strangers_in(content)
+    if homeless := [kind for kind in holds if kind.startswith("__main__.")]:
+        raise InputError(
+            f"The model holds {homeless[0]}, which this script or notebook defines, and workers cannot import it from "
+            "there: define it in a module that is installed."
+        )
+    (place / _ESTIMATOR).write_bytes(content)
+    return str(place / _ESTIMATOR), holds
 
 
 def _path_of(data: object, place: Path) -> str:
@@ -245,6 +258,9 @@ def _path_of(data: object, place: Path) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    names = [str(name) for name in getattr(data, "columns", ())]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"The data has two columns {twice!r}: drop or rename one.")
     table = pa.table(data)
     unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
     pq.write_table(table.drop_columns(unnamed), place / _DATA)

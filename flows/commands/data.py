@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from assay.infra.storage.store import Store
 
 
+def _listed(names: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",")) if names else ()
+
+
 def _column_options(function: Callable[..., None]) -> Callable[..., None]:
     """The options by which a person says what columns of data mean."""
     options = (
@@ -60,6 +64,7 @@ def _column_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--revision", metavar="COMMIT", help="The commit of a hub model; left out, the one of now, written down.")
 @click.option("--features", metavar="A,B", help="The columns that the model reads, in its order.")
 @click.option("--weights", metavar="FILE", help="A safetensors file: weights of file.py:builder or timm:NAME.")
+@click.option("--trusted", metavar="A,B", help="Types in a skops file that are made, since you know where it is from.")
 @_column_options
 @click.pass_context
 def audit(
@@ -74,13 +79,13 @@ def audit(
     from assay.flows.pipeline import seconds_in
     from assay.flows.starting.first_audit import Model, Wanted, proposal_for, write_pipeline
 
-    revision, weights, features = roles.pop("revision"), roles.pop("weights"), roles.pop("features")
-    columns_read = tuple(name.strip() for name in features.split(",")) if features else ()
+    revision, weights = roles.pop("revision"), roles.pop("weights")
+    columns_read, trusted = (_listed(roles.pop(name)) for name in ("features", "trusted"))
     try:
         seconds = seconds_in(budget)
     except ValueError as error:
         raise click.BadParameter(f"{budget!r}: {error}.", param_hint="--budget") from error
-    brought = Model(model, seconds, revision, columns_read, weights)
+    brought = Model(model, seconds, revision, columns_read, weights, trusted)
     name, answers = roles.pop("name"), _answers_of(roles)
     proposal = proposal_for(Wanted(data, Path(), name, answers, query=query, model=brought), partial(_ask, yes))
     echo(_seen_in(proposal))

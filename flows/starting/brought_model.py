@@ -20,6 +20,8 @@ from assay.tasks.subjects.addresses.table import address_of, is_only_asked, refu
 SETTINGS: dict[Kind, KindName] = {"table": "model", "texts": "classifier", "images": "network"}
 """The setting that names a model, by what the data are."""
 _LOOKS_AT = {"model": "columns", "classifier": "texts", "network": "images"}
+_NOISE = [0.1, 0.5]
+"""In standard deviations of each column: what a regression model is tried under."""
 _HEADS: dict[str, KindName] = {"ForSequenceClassification": "classifier", "ForImageClassification": "network"}
 
 
@@ -54,6 +56,8 @@ class Brought:
     """How many weights it has, where they can be counted."""
     settings: tuple[tuple[str, object], ...] = ()
     """What a subject says of it besides."""
+    predicts: bool = False
+    """Whether it predicts a number, and no class."""
 
     @property
     def kind(self) -> Kind | None:
@@ -81,12 +85,15 @@ class Brought:
         if self.classes and setting != "model" and not same:
             raise InputError(
                 f"{self.written} answers with {', '.join(self.classes[:8])}, and the classes of the data are "
-                f"{', '.join(classes[:8])}: which is which? Write those of the data under id2label in its config.json, "
-                "or say which column is the label with --label."
+                f"{', '.join(classes[:8])}: which is which? Let the model name them as the data does (id2label in its "
+                "config.json), or say which column is the label with --label."
             )
         read: dict[str, object] = {"text": str(roles.text)} if setting == "classifier" else {}
         if setting == "model" and (features := self._features(roles)):
             read = {"features": list(features)}
+            if self.predicts:
+                noisy = {"noise": _NOISE} if set(features) <= set(roles.numbers) else {}
+                read = {"predicts": roles.label, **read, **noisy}
         return {"name": "model", setting: self.written, **read, **dict(self.settings)}
 
     def _features(self, roles: Roles) -> tuple[str, ...]:
@@ -103,14 +110,16 @@ class Brought:
         return fits[0] if self.settings or ":" not in self.written or "://" in self.written else ()
 
 
-def look_at_model(written: str, revision: str | None, features: tuple[str, ...], weights: str | None) -> Brought:
+def look_at_model(
+    written: str, revision: str | None, features: tuple[str, ...], weights: str | None, trusted: tuple[str, ...] = ()
+) -> Brought:
     """What a model is, by its address, and the columns that it reads as a person says, else as it does; refused in a
     sentence where nothing can be audited of it."""
-    brought = _look_at(written, revision, weights)
+    brought = _look_at(written, revision, weights, trusted)
     return replace(brought, features=features or brought.features)
 
 
-def _look_at(written: str, revision: str | None, weights: str | None) -> Brought:
+def _look_at(written: str, revision: str | None, weights: str | None, trusted: tuple[str, ...]) -> Brought:
     if not written.startswith((".", "/")) and Path(written).is_dir():
         written = f"./{written}"
     if ":" not in written and (why := refused(written)):
@@ -132,7 +141,7 @@ def _look_at(written: str, revision: str | None, weights: str | None) -> Brought
     if address.word == "onnx":
         return _of_onnx(written)
     if address.word == "skops":
-        return _of_skops(written)
+        return _of_skops(written, trusted)
     if address.word in ("timm", "torchvision"):
         what = f"a network of {address.word}" + (", with weights from a file" if weights else ", trained here")
         return Brought(written, address.looks_at, what, settings=named)
@@ -196,14 +205,22 @@ def _of_onnx(written: str) -> Brought:
     return Brought(written, ("model",), "an ONNX graph over columns", columns=width, features=named, numbers=numbers)
 
 
-def _of_skops(written: str) -> Brought:
-    from assay.infra.user_code.references import content_at
-    from assay.tasks.subjects.addresses.model_files import read_skops
+def _of_skops(written: str, trusted: tuple[str, ...]) -> Brought:
+    from sklearn.base import is_regressor
 
-    model = read_skops(content_at(written, Path.cwd(), "The skops file"), f'The skops file "{written}"')
+    from assay.infra.user_code.references import content_at
+    from assay.tasks.subjects.addresses.model_files import read_skops, reads_texts
+
+    model = read_skops(content_at(written, Path.cwd(), "The skops file"), f'The skops file "{written}"', trusted)
     classes = tuple(f"{name:g}" if isinstance(name, float) else str(name) for name in getattr(model, "classes_", ()))
     named, width = tuple(map(str, getattr(model, "feature_names_in_", ()))), getattr(model, "n_features_in_", None)
-    return Brought(written, ("model",), "a fitted classifier", classes, columns=width, features=named)
+    named_so = (("trusted", list(trusted)),) if trusted else ()
+    if classes and reads_texts(model):
+        return Brought(written, ("classifier",), "a fitted classifier", classes, settings=named_so)
+    predicts = bool(is_regressor(model))
+    what = f"a fitted {'regressor' if predicts else 'classifier'}"
+    brought = Brought(written, ("model",), what, classes, columns=width, features=named, settings=named_so)
+    return replace(brought, predicts=predicts)
 
 
 _WORK, _SHARE = 2e10, 0.4

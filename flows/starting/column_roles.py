@@ -5,8 +5,8 @@ question.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from typing import Literal
 
@@ -71,10 +71,13 @@ class Roles(Answers):
     """The column of dates by which samples that are audited come after those that train."""
     give_away: tuple[str, ...] = ()
     """Columns that tell the classes by themselves, and stay out of features and rules."""
+    predicted: bool = False
+    """Whether the label is a number, which the model predicts, and no class."""
 
 
-def settle(look: Look, answers: Answers) -> Roles | Question:
-    """What the columns mean, or the first thing that has to be asked."""
+def settle(look: Look, answers: Answers, reads: Collection[str] = (), predicted: bool = False) -> Roles | Question:
+    """What the columns mean, or the first thing that has to be asked; those that a model `reads` are features unless a
+    person says otherwise. Of a model that predicts a number, the label is that number."""
     if look.address.origin == "images":
         return _of_images(look, answers)
     if look.address.origin == "dataset":
@@ -89,25 +92,31 @@ def settle(look: Look, answers: Answers) -> Roles | Question:
     if kind == "texts" and text is None:
         readable = tuple(column.name for column in _without(look.columns, *taken) if column.holds in ("texts", "words"))
         return Question("text", "Which column holds the text", readable)
-    identity = _answer_or(answers.id, _id(look, taken))
+    identity = _answer_or(answers.id, _id(look, {*taken, *reads}))
     free = _without(look.columns, identity, text)
-    split = _answer_or(answers.split, _split(free))
-    label = _answer_or(answers.label, _label(_without(free, split, *taken)))
-    _require_classes(look.column(label or ""), look)
+    split = _answer_or(answers.split, _split(_without(free, *reads)))
+    label = _answer_or(answers.label, _label(_without(free, split, *taken, *reads)))
+    named = look.column(label or "")
+    if predicted and (named is None or named.holds != "numbers"):
+        choices = tuple(column.name for column in _without(free, split) if column.holds == "numbers")
+        return Question("label", "Which column of numbers the model predicts", choices)
+    if not predicted:
+        _require_classes(named, look)
     if label is None and answers.label is None and not answers.classes:
         choices = tuple(column.name for column in _without(free, split) if _may_be_label(column))
         none = "" if choices else f" (none has 2 to {MOST_VALUES} values that repeat)"
         return Question("label", f"Which column says what a sample is{none}", choices)
     if label is None and len(answers.classes) < 2:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
-    group = _answer_or(answers.group, _group(_without(free, split, label)))
+    group = _answer_or(answers.group, _group(_without(free, split, label, *reads)))
     rest = _without(free, split, label, group)
     numbers = [column for column in rest if column.holds == "numbers"]
     suspects = tuple(column.name for column in numbers if _names_rows(column))
     varying = tuple(column.name for column in _without(numbers, *suspects) if column.distinct > 1)
     words = tuple(column.name for column in rest if column.holds == "words" and 2 <= column.distinct <= MOST_VALUES)
     text, day = None if kind == "table" else text, None if split else _day(rest)
-    return Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects, day)
+    roles = Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects, day)
+    return replace(roles, predicted=predicted)
 
 
 _MOST_CLASSES = 127

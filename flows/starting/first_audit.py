@@ -206,6 +206,7 @@ class Model:
     revision: str | None = None
     features: tuple[str, ...] = ()
     weights: str | None = None
+    trusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -237,14 +238,13 @@ def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
     if model is None:
         require_free(wanted.folder, wanted.keep)
     else:
-        brought = look_at_model(model.written, model.revision, model.features, model.weights)
+        brought = look_at_model(model.written, model.revision, model.features, model.weights, model.trusted)
     seen = first_look(address_of(wanted.data, Path.cwd(), wanted.query), Path.cwd(), answers.id)
     if brought is not None:
         answers = _as_it_answers(answers, brought, seen)
-    roles = settle(seen, answers)
-    while not isinstance(roles, Roles):
+    reads, predicted = ((), False) if brought is None else (brought.features, brought.predicts)
+    while not isinstance(roles := settle(seen, answers, reads, predicted), Roles):
         answers = with_answer(answers, roles, ask(roles))
-        roles = settle(seen, answers)
     path = seen.address.path
     place = path if seen.address.origin in ("dataset", "sql") else seen_from(path, wanted.folder)
     return propose(seen, roles, name, place, brought, math.inf if model is None else model.seconds)

@@ -65,12 +65,15 @@ def source_settings(look: Look, roles: Roles, brought: Brought | None = None) ->
         if getattr(roles, name) is not None:
             settings[name] = getattr(roles, name)
     label = look.column(roles.label or "")
-    if label is None:
+    values = set[str]() if label is None else {*label.values}
+    if roles.predicted:
+        settings["score"] = settings.pop("label")
+    elif label is None:
         settings["classes"] = list(roles.classes)
     elif (
         brought is not None
         and len(brought.classes) > 1
-        and set(label.values) <= set(map(str, range(len(brought.classes))))
+        and (values <= set(map(str, range(len(brought.classes)))) or values < set(brought.classes))
     ):
         settings["classes"] = list(brought.classes)
     elif label.holds == "numbers" and sorted(label.values) != [str(code) for code in range(label.distinct)]:
@@ -107,10 +110,10 @@ def propose(
     source[look.address.origin] = place
     if brought is not None and roles.kind == "table" and (judging := _judging(seen, roles)):
         source["gold_in"] = [judging]
-    away = give_aways(seen, roles)
+    away = () if roles.predicted else give_aways(seen, roles)
     numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
     roles = replace(roles, numbers=tuple(numbers), words=tuple(words), give_away=away)
-    rules = first_rules(seen, roles)
+    rules = FirstRules((), (), 0.0, by_gold=False) if roles.predicted else first_rules(seen, roles)
     audited = _audited(look, roles, seen, rules) if brought is None else _brought(brought, roles, seen, rules, seconds)
     lines = (Line("source", source), *_curated(rules, brought is None), *audited)
     if not any(line.key in ("labeling", "subjects") for line in lines):
@@ -270,8 +273,10 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
             measured = {**measured, "of": "gold", "group": "D5"}
         if not rules.by_gold and along:
             measured = {"finding": "subject.accuracy", "of": "weak", "group": "D5"}
-        change = {"against": "last-passed", "drop_at_most": 0.05}
-        yield Line("", {**measured, **change}, "no worse than the last night that passed, every class counting alike")
+        worse = "no worse than the last night that passed, every class counting alike"
+        if roles.predicted:
+            measured, worse = {"finding": "regression.r2", "of": "clean"}, "no worse than the last night that passed"
+        yield Line("", {**measured, "against": "last-passed", "drop_at_most": 0.05}, worse)
 
 
 def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: Brought | None) -> Iterator[str]:
@@ -300,8 +305,11 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     text = f", text in {roles.text}" if roles.text else ""
     yield f"{look.rows:,} rows, {len(look.columns)} columns ({held}){text}"
     yield from _remarks_on_rejects(seen)
-    yield f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
-    if roles.label and len(gold):
+    label = (
+        f"Label {roles.label}: {shares}" if roles.label else f"No label; classes as given: {', '.join(roles.classes)}"
+    )
+    yield f"Predicted: {roles.label}" if roles.predicted else label
+    if roles.label and len(gold) and not roles.predicted:
         most = max(codes.values(), default=0) / max(sum(codes.values()), 1)
         missing = f"; without a label, judging nothing: {plural(gold.null_count, 'row')}" if gold.null_count else ""
         yield f"One answer for all is right on {most:.1%}{missing}"

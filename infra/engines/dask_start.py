@@ -109,8 +109,9 @@ class _Workers(SpecCluster):  # type: ignore[misc]  # Dask has no types
 
 _WORKERS_HERE = {
     "scheduler": {"worker-saturation": 1.0},  # a worker has one call, and blame falls on it alone
-    # Dask looks at every thread a hundred times a second, at its loops fifty times, and at the system twice.
-    "worker": {"profile": {"enabled": False}},
+    # Dask looks at every thread a hundred times a second, at its loops fifty times, at memory ten times, and at the
+    # system twice.
+    "worker": {"profile": {"enabled": False}, "memory": {"monitor-interval": "250ms"}},
     "admin": {"tick": {"interval": "1s"}, "system-monitor": {"interval": "5s"}},
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import not_
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
@@ -85,6 +86,7 @@ ONLY_ABOUT: dict[str, tuple[KindName, ...]] = {
     **dict.fromkeys(("width", "crop", "mean", "std", "block"), ("network",)),
     "text": ("classifier",),
     "revision": ("network", "classifier", "tagger", "scorer"),
+    "trusted": ("model", "classifier"),
     **dict.fromkeys(("tokens", "tags"), ("tagger",)),
     **dict.fromkeys(("pair", "score"), ("scorer",)),
     "train": ("network", "classifier", "tagger", "scorer"),
@@ -210,6 +212,10 @@ class Subject(StandsOn):
     revision: str | None = Field(default=None, min_length=1)
     """The commit of a hub `network`, `classifier`, `tagger` or `scorer`."""
 
+    trusted: tuple[str, ...] = Field(default=(), exclude_if=not_, examples=[["sklearn.tree._tree.Tree"]])
+    """The types in a skops file that are made though skops does not trust them by itself, because you know where the
+    file comes from: forests, boosting and searches hold such."""
+
     text: str = Field(default="text", min_length=1)
     """The column that `classifier` reads."""
 
@@ -237,8 +243,8 @@ class Subject(StandsOn):
     predicts: str | None = Field(
         default=None, min_length=1, exclude_if=lambda column: column is None, examples=["price"]
     )
-    """The column of true numbers that a regression `model` (its `predict`, or a function) or `predictions` are held
-    against. The model never sees that column."""
+    """The column of true numbers that a regression `model` (its `predict`, a function, or `model.skops`) or
+    `predictions` are held against. The model never sees that column."""
 
     interval: float | None = Field(default=None, gt=0, lt=1, exclude_if=lambda level: level is None, examples=[0.9])
     """How often the intervals of a regression model should hold the truth. It then gives three numbers a sample: the
@@ -339,6 +345,8 @@ class Subject(StandsOn):
             yield f"has {why}"
         if address is None and self.asking is not None:
             yield "has `asking`, which is about an address (https://…)"
+        if address is None and self.trusted:
+            yield "has `trusted`, which is about a skops file"
         is_built_here = address is None or (address.followed and not address.brings_weights)
         if kind == "network" and is_built_here and (self.weights is None) == (train is None):
             yield "needs either `train` (Assay trains the network) or `weights` (a safetensors file), and not both"
@@ -365,8 +373,10 @@ class Subject(StandsOn):
             return
         if self.noise and (self.features is None or self.model is None):
             yield "has `noise`, which is put on the `features` of a `model`: list the columns of numbers that it reads"
-        if self.model == "logistic" or address_of(self.model or "") is not None:
-            yield f"has `predicts`, and {self.named} is asked for classes: name a function of yours (model.py:predict)"
+        address = address_of(self.model or "")
+        if self.model == "logistic" or (address is not None and address.word != "skops"):
+            way = "name a function of yours (model.py:predict) or a file (model.skops)"
+            yield f"has `predicts`, and {self.named} is asked for classes: {way}"
         if self.predicts in ("id", "gold", self.predictions, *(self.features or ())):
             yield f"is held against {self.predicts!r}, so that it may neither see nor be that column"
 

@@ -15,10 +15,14 @@ import pyarrow as pa
 import pytest
 import transformers as hf
 from made_data import patients
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from small_architectures import save_of_texts
 
 from assay import audit, audit_model, votes
+from assay.flows.configuration.loading import load_project
 from assay.flows.in_python import Audited
 from assay.flows.starting.brought_model import look_at_model
 from assay.flows.yaml_document import ConfigurationError
@@ -108,6 +112,14 @@ def test_wrong_input_raises_the_sentence_of_the_command_line(
     assert says in str(error.value)
 
 
+def doubled(rows: Any) -> Any:
+    """A function as a notebook defines it."""
+    return 2 * rows
+
+
+doubled.__module__ = "__main__"
+
+
 def fitted_on_patients(folder: Path) -> tuple[Any, Any]:
     """A classifier at hand, and the data frame that it learned from a part of."""
     patients(folder)
@@ -155,6 +167,8 @@ def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
     [
         ({"model": 3}, "The model is of the type int: give a fitted estimator of scikit-learn"),
         ({"data": [1]}, "The data is of the type list: give a data frame"),
+        ({"data": pd.DataFrame([[1.0, 2.0]], columns=["heat", "heat"])}, "The data has two columns 'heat'"),
+        ({"model": make_pipeline(FunctionTransformer(doubled)).fit([[1.0]])}, "which this script or notebook defines"),
         ({"model": "none.onnx"}, 'none.onnx"; paths start beside'),
         ({"label": "diagnose"}, "no column"),
         ({"label": None, "data": {"temperature": [1.0, 2.0]}}, "say it with label."),
@@ -176,6 +190,16 @@ def test_what_cannot_be_audited_at_hand_is_refused_in_a_sentence(
         asked["data"] = pa.table(asked["data"])
     with pytest.raises(InputError, match=re.escape(says)):
         audit_model(**asked)
+
+
+def test_what_a_model_at_hand_is_made_of_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, frame = fitted_on_patients(tmp_path)
+    forest = RandomForestClassifier(3).fit(frame[["temperature"]], frame["diagnosis"])
+    monkeypatch.setattr("assay.flows.in_python.audit", lambda *_, **__: "audited")
+    assert str(audit_model(forest, frame, label="diagnosis", folder=tmp_path / "forest")) == "audited"
+    file = tmp_path / "forest" / "pipelines.yaml"
+    (subject,) = load_project(file, pipeline="model").pipeline("model").subjects
+    assert subject.trusted == ("sklearn.tree._tree.Tree",)
 
 
 def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(

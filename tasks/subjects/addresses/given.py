@@ -200,6 +200,12 @@ class Addressed(Protocol):
     revision: str | None
     """The commit of a hub model."""
 
+    trusted: tuple[str, ...]
+    """The types in a file that the user trusts."""
+
+    predicts: str | None
+    """The column of numbers that it predicts, where it gives no classes."""
+
     @property
     def stands_on(self) -> StandsOn:
         """The files and the version that its answers depend on."""
@@ -224,6 +230,8 @@ class GivenModel:
     """The file, where it is one; the prompt of a model that answers in words."""
     read_by: str = ""
     """The library that computes with it, and its version."""
+    trusted: tuple[str, ...] = ()
+    """The types in its file that the user trusts."""
     url: str = ""
     """The whole address of a service; what is `written` is what of it may be shown."""
     asking: Asking = field(default_factory=Asking)

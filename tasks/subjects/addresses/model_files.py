@@ -1,7 +1,8 @@
 """Models in files that are read as data: an ONNX graph, and a scikit-learn model in a skops file.
 
 A graph is computed by ONNX Runtime on the CPU with one thread; one that keeps weights in other files is refused, since
-nobody would notice when those change. Of a skops file only types that skops trusts are made; any other is refused.
+nobody would notice when those change. Of a skops file only types that skops or the user trusts are made; any other is
+refused.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -195,7 +196,7 @@ def _answering(outputs: Sequence[tuple[str, str]], who: str) -> str:
     )
 
 
-_SHOWN = 3
+_SHOWN = 8
 _HARMLESS = ["numpy.dtype"]
 """Types that skops does not trust by itself, made only by NumPy's reader of arrays: imputers hold that of a column."""
 _MOST_PER_BYTE = 100
@@ -210,28 +211,53 @@ def refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenMode
 def skops_model(settings: Addressed, written: str, content: bytes) -> GivenModel:
     """The model in the content of a skops file."""
     read_by = f"skops {version('skops')}"
-    given = GivenModel(written, "skops", settings.kind, open_skops, settings.features, content, read_by)
-    open_skops(given)
+    features, trusted, opened = settings.features, settings.trusted, open_skops
+    if settings.predicts is not None:
+        opened = open_regressor
+    given = GivenModel(written, "skops", settings.kind, opened, features, content, read_by, trusted)
+    opened(given)
     return given
 
 
 @lru_cache(maxsize=4)
-def open_skops(given: GivenModel) -> Callable[..., object]:
-    """The function that answers for a table."""
+def open_regressor(given: GivenModel) -> Callable[..., object]:
+    """The function that gives a number for every row of a table."""
     who = f'The skops file "{given.written}"'
-    model = read_skops(given.content, who)
+    model = read_skops(given.content, who, given.trusted)
+    if hasattr(model, "classes_") or not callable(getattr(model, "predict", None)):
+        raise InputError(f"{who} holds a {type(model).__name__}, which predicts no number: leave `predicts` out.")
+    if reads_texts(model):
+        raise InputError(f"{who} holds a {type(model).__name__} that was not fitted on columns.")
+    rows = _rows_for(model, given, who)
+    return lambda table: np.asarray(model.predict(rows(table)))
+
+
+@lru_cache(maxsize=4)
+def open_skops(given: GivenModel) -> Callable[..., object]:
+    """The function that answers for a table, or for texts."""
+    who = f'The skops file "{given.written}"'
+    model = read_skops(given.content, who, given.trusted)
     classes, predict = getattr(model, "classes_", None), getattr(model, "predict_proba", None)
     if not callable(predict) or classes is None or np.ndim(classes) != 1:
+        unfit = "that is not fitted" if callable(predict) and classes is None else "without predict_proba"
         raise InputError(
-            f"{who} holds a {type(model).__name__} without predict_proba: save a fitted classifier that gives "
-            "probabilities; one that predicts a number is a function of yours with `predicts` (docs/regression.md)."
+            f"{who} holds a {type(model).__name__} {unfit}: save a fitted classifier that gives probabilities (an SVC "
+            "with probability=True, a linear one in CalibratedClassifierCV); of one that predicts a number say with "
+            "`predicts` which column (docs/regression.md)."
         )
+    if reads_texts(model) != (given.looks_at == "classifier"):
+        fitted, way = ("texts", "classifier") if reads_texts(model) else ("columns", "model")
+        raise InputError(f"{who} was fitted on {fitted}: let the subject name it as its `{way}`.")
+    names = tuple(np.asarray(classes).tolist())
+    if given.looks_at == "classifier":
+        return lambda texts: NamedAnswers(names, np.asarray(predict(list(texts))))
+    rows = _rows_for(model, given, who)
+    return lambda table: NamedAnswers(names, np.asarray(predict(rows(table))))
+
+
+def _rows_for(model: Any, given: GivenModel, who: str) -> Callable[[pa.Table], Any]:
+    """What makes of a table the rows that a fitted model reads: by the names of its columns, where it knows them."""
     known = tuple(map(str, getattr(model, "feature_names_in_", ())))
-    if not known and not hasattr(model, "n_features_in_"):
-        raise InputError(
-            f"{who} was fitted on no table of columns, but on texts, as it seems: load it in a function of your own "
-            "(file.py:object), which is given the texts as a `classifier`."
-        )
     features = known or given.features
     if features is None:
         raise InputError(f"{who} does not say which columns it was fitted on: list them as `features`, in their order.")
@@ -243,30 +269,41 @@ def open_skops(given: GivenModel) -> Callable[..., object]:
             "columns, in their order."
         )
 
-    def answers(table: pa.Table) -> NamedAnswers:
-        rows: Any = columns_of(table, features).to_pandas() if known else numbers_of(table, features, who)
-        return NamedAnswers(tuple(np.asarray(classes).tolist()), np.asarray(predict(rows)))
-
-    return answers
+    return lambda table: columns_of(table, features).to_pandas() if known else numbers_of(table, features, who)
 
 
-def read_skops(content: bytes, who: str) -> Any:
+def reads_texts(model: object) -> bool:
+    """Whether a fitted model of scikit-learn reads texts: its vectorizer counts no columns."""
+    return not hasattr(model, "n_features_in_")
+
+
+def strangers_in(content: bytes) -> list[str]:
+    """The types in a skops file that skops does not trust by itself."""
+    import skops.io
+
+    return [kind for kind in skops.io.get_untrusted_types(data=content) if kind not in _HARMLESS]
+
+
+def read_skops(content: bytes, who: str, trusted: Collection[str] = ()) -> Any:
     """The object in a skops file; nothing is made of it before every type in it is known to be trusted."""
     import skops.io
 
     def unread(fault: Exception) -> str:
         said = " ".join(str(fault).split())[:200]
-        return f"{who} cannot be read ({type(fault).__name__}: {said}): write it with skops.io.dump."
+        missing = isinstance(fault, ImportError)
+        way = "install that module here, and where workers run" if missing else "write it with skops.io.dump"
+        return f"{who} cannot be read ({type(fault).__name__}: {said}): {way}."
 
     with faults_in_words(unread):  # what a file that is none, or of another version, makes of reading it is up to it
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             most = min(MOST_BYTES, _MOST_PER_BYTE * len(content) + (1 << 20))
             if sum(packed_file.file_size for packed_file in packed.infolist()) > most:
                 raise InputError(f"{who} unpacks to more than {most >> 20} MiB, which no model of its size does.")
-        strangers = [kind for kind in skops.io.get_untrusted_types(data=content) if kind not in _HARMLESS]
+        strangers = [kind for kind in strangers_in(content) if kind not in trusted]
         if strangers:
             raise InputError(
-                f"{who} holds types that skops does not trust ({first_named(strangers, _SHOWN)}), and Assay makes none "
-                "of them: convert the model to ONNX (skl2onnx), or load it in a function of your own (file.py:object)."
+                f"{who} holds types that skops does not trust by itself ({first_named(strangers, _SHOWN)}). If you "
+                "trust whom it comes from, list them as `trusted` of the subject (assay audit --trusted A,B); else "
+                "have the model as ONNX (skl2onnx)."
             )
-        return skops.io.loads(content, trusted=_HARMLESS)
+        return skops.io.loads(content, trusted=[*_HARMLESS, *trusted])

@@ -72,7 +72,7 @@ _CODE = tuple(StandsOn.model_fields)
 LEARNING = ("weights", "train", "train_on", "folds", "width", "revision")
 """The settings of what Assay builds or trains."""
 _ASKED = (*LEARNING, "asking", *_CODE)
-_NAMED = ("asking", *_CODE, "features", "folds", "width")
+_NAMED = ("asking", *_CODE, "features", "folds", "width", "trusted")
 
 ADDRESSES: tuple[Address, ...] = (
     Address(
@@ -81,7 +81,7 @@ ADDRESSES: tuple[Address, ...] = (
         lambda written: written.lower().startswith(("http://", "https://")),
         ("model", "network", "classifier"),
         "assay.tasks.subjects.addresses.endpoint:refer_to_endpoint",
-        (*LEARNING, "files"),
+        (*LEARNING, "files", "trusted"),
     ),
     Address(
         "mlflow",
@@ -99,7 +99,7 @@ ADDRESSES: tuple[Address, ...] = (
         _ends_in(".onnx"),
         ("model", "network"),
         "assay.tasks.subjects.addresses.model_files:refer_to_onnx",
-        _ASKED,
+        (*_ASKED, "trusted"),
         "onnx",
         "onnxruntime",
     ),
@@ -107,7 +107,7 @@ ADDRESSES: tuple[Address, ...] = (
         "skops",
         "model.skops",
         _ends_in(".skops"),
-        ("model",),
+        ("model", "classifier"),
         "assay.tasks.subjects.addresses.model_files:refer_to_skops",
         _ASKED,
         "skops",
@@ -186,7 +186,7 @@ def examples_for(way: str, between: str = " or ") -> str:
     """The addresses that a setting may name, each as an example.
 
     >>> examples_for("classifier")
-    'https://host/predict or ./folder or org/name'
+    'https://host/predict or model.skops or ./folder or org/name'
     """
     return between.join(address.example for address in ADDRESSES if way in address.looks_at)
 

@@ -8,6 +8,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import huggingface_hub
 import numpy as np
@@ -19,7 +20,9 @@ from model_files import onnx_of_columns, onnx_of_images, skops_of
 from PIL import Image
 from safetensors.torch import save_file
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from small_architectures import IMAGE_CLASSES, IMAGES, TEXT_CLASSES, TEXTS, WORDS, save_of_images, save_of_texts
@@ -44,7 +47,8 @@ def proposed(model: str, data: str, seconds: float = 300.0, **said: str) -> Prop
     """What is proposed for a model and data of this folder."""
     query = said.pop("query", None)
     features = tuple(name for name in said.pop("features", "").split(",") if name)
-    brought = Model(model, seconds, features=features, weights=said.pop("weights", None))
+    trusted = tuple(name for name in said.pop("trusted", "").split(",") if name)
+    brought = Model(model, seconds, features=features, weights=said.pop("weights", None), trusted=trusted)
     return proposal_for(Wanted(data, Path(), "night", Answers(**said), query=query, model=brought), refuse)
 
 
@@ -153,6 +157,79 @@ def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_labe
     assert found.roles.label == "state"
     assert value(found, "subjects") == [{"name": "model", "model": "m.skops", "features": ["sex", "heat", "pain"]}]
     assert found.seen[1].startswith("Empty cells of sex are empty texts to it")
+
+
+def test_a_forest_of_which_types_are_trusted_and_a_classifier_of_texts_in_a_file(
+    visits: pd.DataFrame, films: Path
+) -> None:
+    visits.to_csv("visits.csv", index=False)
+    skops_of(Path("m.skops"), RandomForestClassifier(3).fit(visits[["heat", "pain"]], visits["state"]))
+    with pytest.raises(InputError, match=r"sklearn\.tree\._tree\.Tree"):
+        proposed("m.skops", "visits.csv")
+    found = proposed("m.skops", "visits.csv", trusted="sklearn.tree._tree.Tree")
+    assert value(found, "subjects") == [
+        {"name": "model", "model": "m.skops", "features": ["heat", "pain"], "trusted": ["sklearn.tree._tree.Tree"]}
+    ]
+    seen = pd.read_csv("films.csv")
+    skops_of(Path("t.skops"), make_pipeline(CountVectorizer(), LogisticRegression()).fit(seen["said"], seen["mood"]))
+    found = proposed("t.skops", "films.csv", text="said")
+    assert value(found, "subjects") == [{"name": "model", "classifier": "t.skops", "text": "said"}]
+    assert found.roles.label == "mood"
+    right = audited(found)
+    assert right is not None
+    assert right > 0.5  # what it learned from, as far as that can be learned
+
+
+def test_what_a_model_reads_is_no_group_and_a_class_that_no_sample_has_is_known_by_it(visits: pd.DataFrame) -> None:
+    ward = visits.index // 3
+    table = visits.assign(ward=ward, floor=ward // 10, state=np.where(visits.index % 9, visits["state"], "dead"))
+    table.to_csv("visits.csv", index=False)
+    Path("m.py").write_text("def f(table):\n    return []\n")
+    assert proposed("m.py:f", "visits.csv", label="state").roles.group == "ward"
+    fitted = LogisticRegression().fit(table[["ward", "heat"]], table["state"])
+    skops_of(Path("m.skops"), fitted)
+    table[table["state"] != "dead"].to_csv("visits.csv", index=False)
+    found = proposed("m.skops", "visits.csv", label="state")
+    assert found.roles.group is None
+    source = value(found, "source")
+    assert isinstance(source, dict)
+    assert source["classes"] == ["dead", "ill", "well"]
+    seen = pd.read_csv("visits.csv")
+    assert audited(found) == pytest.approx((fitted.predict(seen[["ward", "heat"]]) == seen["state"]).mean())
+
+
+def test_a_regressor_is_held_against_the_numbers_that_it_predicts(visits: pd.DataFrame) -> None:
+    part = np.where(visits.index < 60, "train", "test")
+    visits.assign(part=part, stay=visits["heat"] * 2 + (visits.index % 7) / 7).to_csv("visits.csv", index=False)
+    table = pd.read_csv("visits.csv")
+    skops_of(Path("m.skops"), LinearRegression().fit(table[["heat", "pain"]], table["stay"]))
+    found = proposed("m.skops", "visits.csv", label="stay")
+    assert value(found, "source") == {
+        "csv": "visits.csv",
+        "id": "visit",
+        "split": "part",
+        "score": "stay",
+        "gold_in": ["test"],
+    }
+    (subject,) = cast("list[dict[str, object]]", value(found, "subjects"))
+    assert subject == {
+        "name": "model",
+        "model": "m.skops",
+        "predicts": "stay",
+        "features": ["heat", "pain"],
+        "noise": [0.1, 0.5],
+    }
+    assert value(found, "labeling") is None
+    write_pipeline(found, Path())
+    assert perform_night(Path().absolute(), "night").status == "done"
+    store = Store(str(Path("store").absolute()))
+    measured = findings_of(store, store.runs("night")[-1])
+    (fit,) = (one for one in measured if (one.metric, one.of) == ("regression.r2", "clean"))
+    assert 0.9 < fit.value < 1
+    assert fit.n == int((part == "test").sum())
+    for label in (None, "state"):
+        with pytest.raises(InputError, match=r"Which column of numbers the model predicts \(.*stay\)"):
+            proposed("m.skops", "visits.csv", **({} if label is None else {"label": label}))
 
 
 def test_a_model_of_columns_is_judged_by_the_part_that_it_did_not_learn_from(visits: pd.DataFrame) -> None:

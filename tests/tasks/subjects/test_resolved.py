@@ -109,6 +109,8 @@ def test_a_model_that_is_not_there_is_refused(folder: Path, written: str, said: 
         ({"model": "logistic", "features": ["a", "b", "a"]}, "feature 'a' more than once"),
         ({"model": "logistic", "folds": 1}, "greater than or equal to 2"),
         ({"model": "logistic", "train_on": "silver"}, "'gold' or 'weak'"),
+        ({"model": "model.py:ask", "trusted": ["a.B"]}, "has `trusted`, which is about a skops file"),
+        ({"model": "https://host/predict", "trusted": ["a.B"]}, "`trusted`, which says nothing about https://host"),
         ({"model": "logistic", "train": {}}, "train\n.*says nothing about `model`, only about `network`"),
         ({"classifier": "small-bert", "pair": ("a", "b")}, "pair\n.*only about `scorer`; leave it out"),
     ],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ from model_files import onnx_of_columns, onnx_of_images, skops_of
 from assay.infra.errors import InputError
 from assay.tasks.subjects.addresses import model_files as files
 from assay.tasks.subjects.addresses.table import Address
+from assay.tasks.subjects.numbers.task import predicted_numbers
 from assay.tasks.subjects.own_models import predict_with_own
 from assay.tasks.subjects.resolved import ResolvedSubject, resolve_subject
 from assay.tasks.subjects.settings import Subject
+from assay.tasks.subjects.texts.model import OwnTextModel
 
 ROWS = 1030
 LINKS = np.arange(ROWS) / (2 * ROWS)
@@ -213,17 +217,42 @@ def test_a_skops_model_reads_the_columns_it_was_fitted_on_in_their_order(tmp_pat
         resolved(tmp_path, "spam.skops", ("begs",))
 
 
-def test_a_skops_model_over_texts_is_refused_with_a_way_that_works(tmp_path: Path) -> None:
-    import skops.io
+def test_a_skops_model_over_texts_is_a_classifier_of_texts(tmp_path: Path) -> None:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
     model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(["a song", "win money"], ["ham", "spam"])
-    skops.io.dump(model, tmp_path / "texts.skops")
+    skops_of(tmp_path / "texts.skops", model)
+    texts = ["win a song", "money", ""]
+    subject = resolve_subject(Subject(classifier="texts.skops"), tmp_path)
+    assert subject.code is not None
+    said = OwnTextModel(subject.code, 2, names=("spam", "ham")).probabilities(texts)
+    assert np.array_equal(said[:, ::-1], model.predict_proba(texts))
     for features in (None, ("text",)):
-        with pytest.raises(InputError, match="fitted on no table of columns, but on texts, as it seems"):
+        with pytest.raises(InputError, match="was fitted on texts: let the subject name it as its `classifier`"):
             resolved(tmp_path, "texts.skops", features)
+    skops_of(tmp_path / "columns.skops", fitted(True))
+    with pytest.raises(InputError, match="was fitted on columns: let the subject name it as its `model`"):
+        resolve_subject(Subject(classifier="columns.skops"), tmp_path)
+
+
+def test_a_forest_is_made_once_its_types_are_trusted_by_name(tmp_path: Path) -> None:
+    from sklearn.ensemble import RandomForestClassifier
+
+    rows = pd.DataFrame({"links": LINKS, "begs": BEGS})
+    forest = RandomForestClassifier(5, random_state=0).fit(rows, np.where(LINKS + BEGS > 0.7, "spam", "ham"))
+    skops_of(tmp_path / "forest.skops", forest)
+    tree = "sklearn.tree._tree.Tree"
+    for trusted in ((), ("sklearn.tree._tree.Tre",)):
+        with pytest.raises(InputError, match=rf"{tree}\)\. If you trust whom it comes from, list them as"):
+            resolve_subject(Subject(model="forest.skops", trusted=trusted), tmp_path)
+    plain, more = (
+        resolve_subject(Subject(model="forest.skops", trusted=trusted), tmp_path)
+        for trusted in ((tree,), (tree, "numpy.random.mtrand.RandomState"))
+    )
+    assert np.array_equal(ask(plain), forest.predict_proba(rows))
+    assert plain.fingerprint == more.fingerprint
 
 
 def test_a_skops_model_that_fills_in_what_is_missing_is_read_and_one_that_cannot_says_so(tmp_path: Path) -> None:
@@ -242,11 +271,47 @@ def test_a_skops_model_that_fills_in_what_is_missing_is_read_and_one_that_cannot
         ask(resolved(tmp_path, "bare.skops", None), holes)
 
 
+def test_a_trusted_type_whose_module_is_not_here_is_missed_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = type("Gone", (), {"__module__": "gone"})
+    with monkeypatch.context() as there:
+        there.setitem(sys.modules, "gone", SimpleNamespace(Gone=gone))
+        skops_of(tmp_path / "gone.skops", gone())
+    with pytest.raises(InputError, match=r"No module named 'gone'\): install that module here, and where workers run"):
+        resolve_subject(Subject(model="gone.skops", trusted=("gone.Gone",)), tmp_path)
+
+
+def test_a_regressor_gives_numbers_and_a_classifier_none(tmp_path: Path) -> None:
+    from sklearn.linear_model import LinearRegression
+
+    rows = table().to_pandas()
+    model = LinearRegression().fit(rows[["begs"]], rows["links"])
+    skops_of(tmp_path / "links.skops", model)
+    asked = Subject(model="links.skops", predicts="links")
+    said = predicted_numbers(table(), resolve_subject(asked, tmp_path))
+    assert np.array_equal(said["value"].to_numpy(), model.predict(rows[["begs"]]))
+    skops_of(tmp_path / "spam.skops", fitted(True))
+    with pytest.raises(InputError, match="holds a Pipeline, which predicts no number: leave `predicts` out"):
+        resolve_subject(Subject(model="spam.skops", predicts="links"), tmp_path)
+    with pytest.raises(InputError, match="say with `predicts` which column"):
+        resolve_subject(Subject(model="links.skops"), tmp_path)
+    skops_of(tmp_path / "bare.skops", LinearRegression())
+    with pytest.raises(InputError, match="holds a LinearRegression that was not fitted on columns"):
+        resolve_subject(Subject(model="bare.skops", predicts="links"), tmp_path)
+
+
 class Evil:
     """What a stranger might put into a file."""
 
     def predict_proba(self, rows: Any) -> Any:
         raise AssertionError("a stranger's code ran")
+
+
+def not_fitted() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression()
 
 
 def a_regressor(folder: Path) -> None:
@@ -260,7 +325,11 @@ def a_regressor(folder: Path) -> None:
     [
         (lambda _: None, r"There is no file \".*wrong.skops\""),
         (lambda folder: (folder / "wrong.skops").write_bytes(pickle.dumps({})), r"cannot be read \(BadZipFile"),
-        (lambda folder: skops_of(folder / "wrong.skops", Evil()), r"types that skops does not trust \(.*Evil\)"),
+        (lambda folder: skops_of(folder / "wrong.skops", Evil()), r"skops does not trust by itself \(.*Evil\)"),
+        (
+            lambda folder: skops_of(folder / "wrong.skops", not_fitted()),
+            "holds a LogisticRegression that is not fitted",
+        ),
         (a_regressor, "holds a LinearRegression without predict_proba"),
         (lambda folder: skops_of(folder / "wrong.skops", fitted(False)), "was fitted on 2 columns, and `features`"),
     ],
@@ -279,7 +348,7 @@ def test_a_wrong_skops_file_is_refused_in_a_sentence(tmp_path: Path, make: Any, 
         ("network", "m.pt", r"save its weights with safetensors.torch.save_file"),
         ("classifier", "m.pkl", r"Assay opens none: load it where you trust it"),
         ("model", "m.h5", "is of a format that Assay does not read: convert it to ONNX"),
-        ("classifier", "m.onnx", "is no address of a classifier: take https://host/predict, ./folder or org/name"),
+        ("classifier", "m.onnx", "is no address of a classifier: take https://host/predict, model.skops, ./folder or"),
         (
             "scorer",
             "https://host/x",
@@ -293,7 +362,9 @@ def test_what_is_no_address_is_refused_with_a_way_out(setting: str, named: str, 
         Subject.model_validate({setting: named})
 
 
-@pytest.mark.parametrize("option", [{"weights": "w.safetensors"}, {"train": {}}, {"version": "1"}, {"asking": {}}])
+@pytest.mark.parametrize(
+    "option", [{"weights": "w.safetensors"}, {"train": {}}, {"version": "1"}, {"asking": {}}, {"trusted": ["a.B"]}]
+)
 def test_a_file_takes_no_settings_of_something_else(option: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(option))):
         Subject.model_validate({"network": "m.onnx", **option})
