@@ -58,6 +58,8 @@ class Brought:
     """What a subject says of it besides."""
     predicts: bool = False
     """Whether it predicts a number, and no class."""
+    beside: Path = Path()
+    """The folder that its path counts from."""
 
     @property
     def kind(self) -> Kind | None:

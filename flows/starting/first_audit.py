@@ -239,6 +239,10 @@ def proposal_for(wanted: Wanted, ask: Ask) -> Proposal:
         require_free(wanted.folder, wanted.keep)
     else:
         brought = look_at_model(model.written, model.revision, model.features, model.weights, model.trusted)
+        if os.path.exists(brought.written):
+            written = seen_from(brought.written, wanted.folder)
+            is_named = "/" in written or os.path.isfile(brought.written)
+            brought = replace(brought, written=written if is_named else f"./{written}", beside=wanted.folder)
     seen = first_look(address_of(wanted.data, Path.cwd(), wanted.query), Path.cwd(), answers.id)
     if brought is not None:
         answers = _as_it_answers(answers, brought, seen)

@@ -21,6 +21,7 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import SPLIT, SPLITS
 from assay.tasks.ingest.settings import Source
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.order_test import FEWEST_CLUSTERS
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
 
@@ -115,7 +116,7 @@ def propose(
     roles = replace(roles, numbers=tuple(numbers), words=tuple(words), give_away=away)
     rules = FirstRules((), (), 0.0, by_gold=False) if roles.predicted else first_rules(seen, roles)
     audited = _audited(look, roles, seen, rules) if brought is None else _brought(brought, roles, seen, rules, seconds)
-    lines = (Line("source", source), *_curated(rules, brought is None), *audited)
+    lines = (Line("source", source), *_curated(rules, brought is None, roles.group is not None), *audited)
     if not any(line.key in ("labeling", "subjects") for line in lines):
         raise InputError(
             f"Nothing of {look.address.path} can be audited as it is: no column of numbers or texts is left for a "
@@ -127,7 +128,7 @@ def propose(
     return Proposal(name, place, roles, remarks, seen.in_words, lines, gates, rules, brought)
 
 
-def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
+def _curated(rules: FirstRules, in_file: bool, grouped: bool) -> Iterator[Line]:
     """What makes weak labels and an order of them, where there are rules: in a file of their own, or in place."""
     if not rules.rules:
         return
@@ -139,7 +140,8 @@ def _curated(rules: FirstRules, in_file: bool) -> Iterator[Line]:
         labeling, comment = {"classes": list(rules.classes), "rules": written}, "found in the data: write your own"
     yield Line("labeling", labeling, comment)
     yield Line("weak_labels", {"labelers": labelers}, "how votes become a label and a confidence")
-    yield Line("ordering", {"datasets": 5}, "D1 … D5, ever harder")
+    if grouped or 2 ** len(rules.rules) >= FEWEST_CLUSTERS:  # else too few patterns of votes for its test
+        yield Line("ordering", {"datasets": 5}, "D1 … D5, ever harder")
 
 
 def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seconds: float) -> Iterator[Line]:
@@ -149,7 +151,7 @@ def _brought(brought: Brought, roles: Roles, seen: Seen, rules: FirstRules, seco
         subject |= {"train": _training(seen.rows)}
     # What is wrong with it is said before all else.
     try:
-        resolve_subject(Subject.model_validate_json(json.dumps(subject)), Path.cwd())
+        resolve_subject(Subject.model_validate_json(json.dumps(subject)), brought.beside.absolute())
     except ValidationError as error:
         said = [" ".join((*map(str, one["loc"]), one["msg"].removeprefix("Value error, "))) for one in error.errors()]
         raise InputError(f"{brought.written}: {'; '.join(said)}.") from error
@@ -267,7 +269,7 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
         by_day = any(
             "since" in line.value for line in lines if line.key == "evaluation" and isinstance(line.value, dict)
         )
-        along = roles.kind == "table" and bool(rules.rules) and not by_day
+        along = roles.kind == "table" and any(line.key == "ordering" for line in lines) and not by_day
         measured = {"finding": "subject.balanced_accuracy", "of": "clean"}
         if along:
             measured = {**measured, "of": "gold", "group": "D5"}

@@ -57,14 +57,14 @@ def value(proposal: Proposal, key: str) -> object:
     return next((line.value for line in proposal.lines if line.key == key), None)
 
 
-def audited(proposal: Proposal, group: str = "") -> float | None:
+def audited(proposal: Proposal) -> float | None:
     """The accuracy that a night of what was written measures."""
     write_pipeline(proposal, Path())
     assert perform_night(Path().absolute(), "night").status == "done"
     store = Store(str(Path("store").absolute()))
     found = findings_of(store, store.runs("night")[-1])
     right = (one for one in found if one.metric == "subject.accuracy" and one.of in ("clean", "gold"))
-    return next(one.value for one in right if group in ("", one.group))
+    return next(one.value for one in right)
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_a_model_of_columns_is_judged_by_the_part_that_it_did_not_learn_from(vis
     found = proposed("m.py:says", "parts.csv", label="state")
     assert value(found, "source")["gold_in"] == ["test"]  # type: ignore[index]
     assert "Parts by part: only those in test judge the model" in found.seen
-    assert audited(found, group="D5") == (visits["state"][60:] == "ill").mean()
+    assert audited(found) == (visits["state"][60:] == "ill").mean()
 
 
 def test_what_is_seen_says_nothing_that_is_not_done(visits: pd.DataFrame) -> None:
