@@ -98,10 +98,11 @@ class ResolvedSubject:
 
     @property
     def gives_chances(self) -> bool:
-        """Whether its numbers are probabilities: an answer in words has none, unless the server gives those of its
-        tokens."""
-        asking = self.code.asking if isinstance(self.code, GivenModel) else None
-        return asking is None or asking.logprobs or not asking.in_words
+        """Whether its numbers are probabilities: some models give classes alone, and an answer in words has none,
+        unless the server gives those of its tokens."""
+        if not isinstance(self.code, GivenModel):
+            return True
+        return self.code.chances and (self.code.asking.logprobs or not self.code.asking.in_words)
 
     @property
     def is_ours_by_name(self) -> bool:

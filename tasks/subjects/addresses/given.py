@@ -232,6 +232,8 @@ class GivenModel:
     """The library that computes with it, and its version."""
     trusted: tuple[str, ...] = ()
     """The types in its file that the user trusts."""
+    chances: bool = True
+    """Whether it gives probabilities, or classes alone."""
     url: str = ""
     """The whole address of a service; what is `written` is what of it may be shown."""
     asking: Asking = field(default_factory=Asking)

@@ -11,6 +11,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -211,12 +212,11 @@ def refer_to_skops(settings: Addressed, written: str, beside: Path) -> GivenMode
 def skops_model(settings: Addressed, written: str, content: bytes) -> GivenModel:
     """The model in the content of a skops file."""
     read_by = f"skops {version('skops')}"
-    features, trusted, opened = settings.features, settings.trusted, open_skops
-    if settings.predicts is not None:
-        opened = open_regressor
+    opened = open_skops if settings.predicts is None else open_regressor
+    features, trusted = settings.features, settings.trusted
     given = GivenModel(written, "skops", settings.kind, opened, features, content, read_by, trusted)
-    opened(given)
-    return given
+    answers = opened(given)
+    return replace(given, chances=not isinstance(answers, Classifier) or answers.gives_chances)
 
 
 @lru_cache(maxsize=4)
@@ -232,27 +232,50 @@ def open_regressor(given: GivenModel) -> Callable[..., object]:
     return lambda table: np.asarray(model.predict(rows(table)))
 
 
+@dataclass(frozen=True)
+class Classifier:
+    """A fitted classifier, its classes, and what makes the rows that it reads; of one without probabilities the class
+    that it says has all."""
+
+    model: Any
+    classes: npt.NDArray[Any]
+    rows: Callable[[Any], Any]
+
+    @property
+    def gives_chances(self) -> bool:
+        """Whether it has probabilities."""
+        return hasattr(self.model, "predict_proba")
+
+    def __call__(self, given: Any) -> NamedAnswers:
+        """What it says of a table, or of texts."""
+        rows, names = self.rows(given), tuple(self.classes.tolist())
+        if self.gives_chances:
+            return NamedAnswers(names, np.asarray(self.model.predict_proba(rows)))
+        said = np.asarray(self.model.predict(rows))[:, None] == self.classes
+        return NamedAnswers(names, said.astype(np.float64))
+
+
 @lru_cache(maxsize=4)
 def open_skops(given: GivenModel) -> Callable[..., object]:
-    """The function that answers for a table, or for texts."""
+    """What answers for a table, or for texts."""
     who = f'The skops file "{given.written}"'
     model = read_skops(given.content, who, given.trusted)
-    classes, predict = getattr(model, "classes_", None), getattr(model, "predict_proba", None)
-    if not callable(predict) or classes is None or np.ndim(classes) != 1:
-        unfit = "that is not fitted" if callable(predict) and classes is None else "without predict_proba"
+    name, classes = type(model).__name__, np.asarray(getattr(model, "classes_", ()))
+    if classes.ndim != 1 or not len(classes) or not callable(getattr(model, "predict", None)):
         raise InputError(
-            f"{who} holds a {type(model).__name__} {unfit}: save a fitted classifier that gives probabilities (an SVC "
-            "with probability=True, a linear one in CalibratedClassifierCV); of one that predicts a number say with "
-            "`predicts` which column (docs/regression.md)."
+            f"{who} holds a {name} that knows no classes: save a fitted classifier; of one that predicts a number say "
+            "with `predicts` which column (docs/regression.md)."
         )
     if reads_texts(model) != (given.looks_at == "classifier"):
         fitted, way = ("texts", "classifier") if reads_texts(model) else ("columns", "model")
         raise InputError(f"{who} was fitted on {fitted}: let the subject name it as its `{way}`.")
-    names = tuple(np.asarray(classes).tolist())
-    if given.looks_at == "classifier":
-        return lambda texts: NamedAnswers(names, np.asarray(predict(list(texts))))
-    rows = _rows_for(model, given, who)
-    return lambda table: NamedAnswers(names, np.asarray(predict(rows(table))))
+    answers = Classifier(model, classes, list if reads_texts(model) else _rows_for(model, given, who))
+    if reads_texts(model) and not answers.gives_chances:
+        raise InputError(
+            f"{who} holds a {name} without predict_proba, which attacks on texts ask: put it into a "
+            "CalibratedClassifierCV."
+        )
+    return answers
 
 
 def _rows_for(model: Any, given: GivenModel, who: str) -> Callable[[pa.Table], Any]:

@@ -271,6 +271,27 @@ def test_a_skops_model_that_fills_in_what_is_missing_is_read_and_one_that_cannot
         ask(resolved(tmp_path, "bare.skops", None), holes)
 
 
+def test_a_classifier_without_probabilities_says_classes_alone(tmp_path: Path) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    rows = table().to_pandas()
+    model = LinearSVC().fit(rows[["links", "begs"]], np.where(LINKS + BEGS > 0.7, "spam", "ham"))
+    skops_of(tmp_path / "svc.skops", model)
+    subject = resolved(tmp_path, "svc.skops", None)
+    assert not subject.gives_chances
+    said = predict_with_own(table(), code=subject.code, weights=None, features=None, classes=("spam", "ham"))
+    assert [("spam", "ham")[code] for code in said["predicted"].to_pylist()] == model.predict(
+        rows[["links", "begs"]]
+    ).tolist()
+    assert said["probabilities"].null_count == ROWS
+    texts = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(["a song", "win money"], ["ham", "spam"])
+    skops_of(tmp_path / "texts.skops", texts)
+    with pytest.raises(InputError, match="holds a Pipeline without predict_proba, which attacks on texts ask"):
+        resolve_subject(Subject(classifier="texts.skops"), tmp_path)
+
+
 def test_a_trusted_type_whose_module_is_not_here_is_missed_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,9 +349,9 @@ def a_regressor(folder: Path) -> None:
         (lambda folder: skops_of(folder / "wrong.skops", Evil()), r"skops does not trust by itself \(.*Evil\)"),
         (
             lambda folder: skops_of(folder / "wrong.skops", not_fitted()),
-            "holds a LogisticRegression that is not fitted",
+            "holds a LogisticRegression that knows no classes: save a fitted",
         ),
-        (a_regressor, "holds a LinearRegression without predict_proba"),
+        (a_regressor, "holds a LinearRegression that knows no classes: .* say with `predicts` which column"),
         (lambda folder: skops_of(folder / "wrong.skops", fitted(False)), "was fitted on 2 columns, and `features`"),
     ],
 )
