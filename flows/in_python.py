@@ -172,14 +172,14 @@ def audit_model(
     place.mkdir(parents=True, exist_ok=True)
     answers = Answers(kind, label, tuple(classes), id, text, group, split)
     file = place / PIPELINES
-    anew = [
+    replaced = [
         *([] if isinstance(model, str | os.PathLike) else [_ESTIMATOR, _TRANSFORMER]),
         *([] if isinstance(data, str | os.PathLike) else [_DATA]),
         *([PIPELINES] if overwrite else []),
     ]
-    with _as_before_if_refused(place, anew):
-        address, holds = _address_of(model, place)
-        brought = Model(address, seconds, features=tuple(features), trusted=(*trusted, *holds))
+    with _restored_if_refused(place, replaced):
+        address, types = _address_of(model, place)
+        brought = Model(address, seconds, features=tuple(features), trusted=(*trusted, *types))
         page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
         write_files({PIPELINES: page}, place)
         if file.read_text(encoding="utf-8") != page:
@@ -194,7 +194,7 @@ _DATA, _ESTIMATOR, _TRANSFORMER = "assay-data.parquet", "assay-model.skops", "as
 
 
 @contextmanager
-def _as_before_if_refused(place: Path, names: Sequence[str]) -> Iterator[None]:
+def _restored_if_refused(place: Path, names: Sequence[str]) -> Iterator[None]:
     """Write what has these names anew; where that is refused, what an earlier audit wrote lies there as before."""
     with TemporaryDirectory(dir=place, prefix=".assay-") as aside:
         _move(place, Path(aside), names)
@@ -234,17 +234,17 @@ def _address_of(model: object, place: Path) -> tuple[str, list[str]]:
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
 
-    from assay.tasks.subjects.addresses.model_files import strangers_in
+    from assay.tasks.subjects.addresses.model_files import untrusted_types
 
     content = skops.io.dumps(model)
-    holds = strangers_in(content)
-    if homeless := [kind for kind in holds if kind.startswith("__main__.")]:
+    types = untrusted_types(content)
+    if defined_here := [kind for kind in types if kind.startswith("__main__.")]:
         raise InputError(
-            f"The model holds {homeless[0]}, which this script or notebook defines, and workers cannot import it from "
-            "there: define it in a module that is installed."
+            f"The model holds {defined_here[0]}, which this script or notebook defines, and workers cannot import it "
+            "from there: define it in a module that is installed."
         )
     (place / _ESTIMATOR).write_bytes(content)
-    return str(place / _ESTIMATOR), holds
+    return str(place / _ESTIMATOR), types
 
 
 def _path_of(data: object, place: Path) -> str:

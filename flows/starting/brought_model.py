@@ -208,21 +208,17 @@ def _of_onnx(written: str) -> Brought:
 
 
 def _of_skops(written: str, trusted: tuple[str, ...]) -> Brought:
-    from sklearn.base import is_regressor
-
     from assay.infra.user_code.references import content_at
-    from assay.tasks.subjects.addresses.model_files import read_skops, reads_texts
+    from assay.tasks.subjects.addresses.model_files import predicts_number, read_skops, reads_texts
 
     model = read_skops(content_at(written, Path.cwd(), "The skops file"), f'The skops file "{written}"', trusted)
     classes = tuple(f"{name:g}" if isinstance(name, float) else str(name) for name in getattr(model, "classes_", ()))
     named, width = tuple(map(str, getattr(model, "feature_names_in_", ()))), getattr(model, "n_features_in_", None)
-    named_so = (("trusted", list(trusted)),) if trusted else ()
-    if classes and reads_texts(model):
-        return Brought(written, ("classifier",), "a fitted classifier", classes, settings=named_so)
-    predicts = bool(is_regressor(model))
+    predicts, settings = predicts_number(model), (("trusted", list(trusted)),) if trusted else ()
+    looks_at: KindName = "classifier" if classes and reads_texts(model) else "model"
     what = f"a fitted {'regressor' if predicts else 'classifier'}"
-    brought = Brought(written, ("model",), what, classes, columns=width, features=named, settings=named_so)
-    return replace(brought, predicts=predicts)
+    brought = Brought(written, (looks_at,), what, classes, columns=width, features=named, predicts=predicts)
+    return replace(brought, settings=settings)
 
 
 _WORK, _SHARE = 2e10, 0.4

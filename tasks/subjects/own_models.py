@@ -119,7 +119,7 @@ def predict_with_own(
     """Predictions for a partition of the samples; the model never sees their gold labels."""
     predict, checked = predictor(code, weights, features), partial(checked_probabilities, classes=classes)
     answers = answers_by_row(table, predict, code, features if weights is None else None, ("gold",), checked)
-    chances = not isinstance(code, GivenModel) or code.chances
+    chances = not isinstance(code, GivenModel) or code.gives_chances
     return predictions_table(table["id"], answers if table.num_rows else np.zeros((0, len(classes))), chances=chances)
 
 

@@ -98,11 +98,8 @@ class ResolvedSubject:
 
     @property
     def gives_chances(self) -> bool:
-        """Whether its numbers are probabilities: some models give classes alone, and an answer in words has none,
-        unless the server gives those of its tokens."""
-        if not isinstance(self.code, GivenModel):
-            return True
-        return self.code.chances and (self.code.asking.logprobs or not self.code.asking.in_words)
+        """Whether its numbers are probabilities; some models at an address give classes alone."""
+        return not isinstance(self.code, GivenModel) or self.code.gives_chances
 
     @property
     def is_ours_by_name(self) -> bool:

@@ -374,7 +374,7 @@ class Subject(StandsOn):
         if self.noise and (self.features is None or self.model is None):
             yield "has `noise`, which is put on the `features` of a `model`: list the columns of numbers that it reads"
         address = address_of(self.model or "")
-        if self.model == "logistic" or (address is not None and address.word != "skops"):
+        if self.model == "logistic" or (address is not None and not address.predicts):
             way = "name a function of yours (model.py:predict) or a file (model.skops)"
             yield f"has `predicts`, and {self.named} is asked for classes: {way}"
         if self.predicts in ("id", "gold", self.predictions, *(self.features or ())):

@@ -269,6 +269,11 @@ class GivenModel:
         return state.hexdigest()
 
     @property
+    def gives_chances(self) -> bool:
+        """Whether it gives probabilities: an answer in words has none, unless the server gives those of its tokens."""
+        return self.chances and (self.asking.logprobs or not self.asking.in_words)
+
+    @property
     def session(self) -> str:
         """What a model that is kept built may not outlive: the run, its store, and how it is asked."""
         return f"{self.run}\0{self.store}\0{self.asking.model_dump_json()}"

@@ -224,10 +224,8 @@ def open_regressor(given: GivenModel) -> Callable[..., object]:
     """The function that gives a number for every row of a table."""
     who = f'The skops file "{given.written}"'
     model = read_skops(given.content, who, given.trusted)
-    if hasattr(model, "classes_") or not callable(getattr(model, "predict", None)):
-        raise InputError(f"{who} holds a {type(model).__name__}, which predicts no number: leave `predicts` out.")
-    if reads_texts(model):
-        raise InputError(f"{who} holds a {type(model).__name__} that was not fitted on columns.")
+    if not predicts_number(model):
+        raise InputError(f"{who} holds a {type(model).__name__}, which is no regressor that was fitted on columns.")
     rows = _rows_for(model, given, who)
     return lambda table: np.asarray(model.predict(rows(table)))
 
@@ -300,7 +298,13 @@ def reads_texts(model: object) -> bool:
     return not hasattr(model, "n_features_in_")
 
 
-def strangers_in(content: bytes) -> list[str]:
+def predicts_number(model: object) -> bool:
+    """Whether it is a model of scikit-learn that was fitted to predict a number from columns."""
+    fitted_on_columns = not reads_texts(model) and not hasattr(model, "classes_")
+    return fitted_on_columns and callable(getattr(model, "predict", None))
+
+
+def untrusted_types(content: bytes) -> list[str]:
     """The types in a skops file that skops does not trust by itself."""
     import skops.io
 
@@ -322,10 +326,10 @@ def read_skops(content: bytes, who: str, trusted: Collection[str] = ()) -> Any:
             most = min(MOST_BYTES, _MOST_PER_BYTE * len(content) + (1 << 20))
             if sum(packed_file.file_size for packed_file in packed.infolist()) > most:
                 raise InputError(f"{who} unpacks to more than {most >> 20} MiB, which no model of its size does.")
-        strangers = [kind for kind in strangers_in(content) if kind not in trusted]
-        if strangers:
+        untrusted = [kind for kind in untrusted_types(content) if kind not in trusted]
+        if untrusted:
             raise InputError(
-                f"{who} holds types that skops does not trust by itself ({first_named(strangers, _SHOWN)}). If you "
+                f"{who} holds types that skops does not trust by itself ({first_named(untrusted, _SHOWN)}). If you "
                 "trust whom it comes from, list them as `trusted` of the subject (assay audit --trusted A,B); else "
                 "have the model as ONNX (skl2onnx)."
             )

@@ -41,6 +41,8 @@ class Address(Named):
     """Whether it is a Torch network, which can learn and whose gradient attacks can follow; others are only asked."""
     brings_weights: bool = False
     """Whether its weights lie at the address."""
+    predicts: bool = False
+    """Whether it may predict a number, and no class."""
 
     def refer(self, settings: Addressed, written: str, beside: Path) -> GivenModel | LibraryNetwork | ModelSource:
         """The model in hand; paths count from the folder. Raises in words where it cannot be had."""
@@ -112,6 +114,7 @@ ADDRESSES: tuple[Address, ...] = (
         _ASKED,
         "skops",
         "skops",
+        predicts=True,
     ),
     *(
         Address(

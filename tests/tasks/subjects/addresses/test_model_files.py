@@ -313,12 +313,12 @@ def test_a_regressor_gives_numbers_and_a_classifier_none(tmp_path: Path) -> None
     said = predicted_numbers(table(), resolve_subject(asked, tmp_path))
     assert np.array_equal(said["value"].to_numpy(), model.predict(rows[["begs"]]))
     skops_of(tmp_path / "spam.skops", fitted(True))
-    with pytest.raises(InputError, match="holds a Pipeline, which predicts no number: leave `predicts` out"):
+    with pytest.raises(InputError, match="holds a Pipeline, which is no regressor that was fitted on columns"):
         resolve_subject(Subject(model="spam.skops", predicts="links"), tmp_path)
     with pytest.raises(InputError, match="say with `predicts` which column"):
         resolve_subject(Subject(model="links.skops"), tmp_path)
     skops_of(tmp_path / "bare.skops", LinearRegression())
-    with pytest.raises(InputError, match="holds a LinearRegression that was not fitted on columns"):
+    with pytest.raises(InputError, match="holds a LinearRegression, which is no regressor that was fitted on columns"):
         resolve_subject(Subject(model="bare.skops", predicts="links"), tmp_path)
 
 
