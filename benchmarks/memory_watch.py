@@ -1,14 +1,20 @@
-"""How much memory each process of a run had at its highest: the flow's, the workers', Prefect's server."""
+"""How much memory each process of a run had at its highest: the flow's, the workers', Prefect's server.
+
+Forked workers share what was imported before the fork. Each of them is said to hold all of it (`peaks`); its part of it
+and what is its own are told beside (`parts`, on Linux, from looks a second apart).
+"""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
-_SECONDS = 0.1
+_SECONDS, _SECONDS_OF_PARTS = 0.1, 1.0
 
 
 class MemoryWatch:
@@ -17,6 +23,7 @@ class MemoryWatch:
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._peaks: dict[tuple[str, int], int] = {}
+        self._parts: dict[tuple[str, int], int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -30,15 +37,25 @@ class MemoryWatch:
 
     def peaks(self, role: str) -> list[int]:
         """The peaks in megabytes of all processes of a role (`flow`, `worker`, `server`, `other`), largest first."""
-        return sorted((round(peak / 1e6) for (of, _), peak in self._peaks.items() if of == role), reverse=True)
+        return _of_role(self._peaks, role)
+
+    def parts(self, role: str) -> list[int]:
+        """The same of proportional set sizes, in which a page that two processes share counts half."""
+        return _of_role(self._parts, role)
 
     def _watch(self) -> None:
+        parts_at = time.monotonic()
         while not self._over.wait(_SECONDS):
+            with_parts = time.monotonic() >= parts_at
+            parts_at = time.monotonic() + _SECONDS_OF_PARTS if with_parts else parts_at
             with suppress(psutil.Error):
                 for process in [self._root, *self._root.children(recursive=True)]:
                     with suppress(psutil.Error, OSError):
                         key = (self._role(process), process.pid)
                         self._peaks[key] = max(self._peaks.get(key, 0), _peak(process))
+                        if with_parts:
+                            part = getattr(process.memory_full_info(), "pss", 0)
+                            self._parts[key] = max(self._parts.get(key, 0), part)
 
     def _role(self, process: psutil.Process) -> str:
         if process == self._root:
@@ -50,6 +67,10 @@ class MemoryWatch:
 
 
 _FORKS = "multiprocessing.forkserver"
+
+
+def _of_role(peaks: Mapping[tuple[str, int], int], role: str) -> list[int]:
+    return sorted((round(peak / 1e6) for (of, _), peak in peaks.items() if of == role), reverse=True)
 
 
 def _peak(process: psutil.Process) -> int:

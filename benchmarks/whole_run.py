@@ -62,6 +62,7 @@ def measured(rows: int, repeats: int) -> None:
             without_start_up=max(json.loads(run.output.splitlines()[-1])["seconds"] for run in runs),
             target=TARGET_SECONDS,
             worker_peak_mb=max(max(run.peaks.peaks("worker")) for run in runs),
+            worker_part_mb=max(max(run.peaks.parts("worker")) for run in runs),
             flow_peak_mb=max(run.peaks.peaks("flow")[0] for run in runs),
             stages=seconds_by_stage(runs[-1]),
         )
