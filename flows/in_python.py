@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -167,7 +168,8 @@ def audit_model(
         seconds = seconds_in(budget)
     except ValueError as error:
         raise InputError(f"budget {budget!r}: {error}.") from error
-    require_name(name)
+    with _of_arguments():
+        require_name(name)
     place = Path(os.path.abspath(folder or f"assay-{name}"))
     place.mkdir(parents=True, exist_ok=True)
     answers = Answers(kind, label, tuple(classes), id, text, group, split)
@@ -177,7 +179,7 @@ def audit_model(
         *([] if isinstance(data, str | os.PathLike) else [_DATA]),
         *([PIPELINES] if overwrite else []),
     ]
-    with _restored_if_refused(place, replaced):
+    with _of_arguments(), _restored_if_refused(place, replaced):
         address, types = _address_of(model, place)
         brought = Model(address, seconds, features=tuple(features), trusted=(*trusted, *types))
         page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
@@ -188,6 +190,25 @@ def audit_model(
                 "say overwrite=True, or name another folder."
             )
     return audit(name, file, seed=seed, progress=progress)
+
+
+_OPTION = re.compile(r"--(?=(label|classes|id|text|group|split|kind|features|trusted|name)\b)")
+
+
+@contextmanager
+def _of_arguments() -> Iterator[None]:
+    """What is said of the command line's options is said of the arguments, which are called the same.
+
+    >>> with _of_arguments():
+    ...     raise InputError("Say which column is the label with --label.")
+    Traceback (most recent call last):
+    assay.infra.errors.InputError: Say which column is the label with label.
+    """
+    try:
+        yield
+    except InputError as error:
+        error.args = (_OPTION.sub("", str(error)), *error.args[1:])
+        raise
 
 
 _DATA, _ESTIMATOR, _TRANSFORMER = "assay-data.parquet", "assay-model.skops", "assay-model"
@@ -261,7 +282,13 @@ def _path_of(data: object, place: Path) -> str:
     names = [str(name) for name in getattr(data, "columns", ())]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise InputError(f"The data has two columns {twice!r}: drop or rename one.")
-    table = pa.table(data)
-    unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
-    pq.write_table(table.drop_columns(unnamed), place / _DATA)
+    try:
+        table = data.to_arrow() if hasattr(data, "to_arrow") else pa.table(data)  # polars knows what Parquet takes
+        unnamed = [column for column in table.column_names if column.startswith("__index_level_")]
+        pq.write_table(table.drop_columns(unnamed), place / _DATA)
+    except pa.ArrowException as fault:
+        raise InputError(
+            f"The data, of the type {type(data).__name__}, cannot be written as Parquet ({fault.args[-1]}): give a "
+            "data frame whose columns hold values of one kind each (text, numbers, truths, dates), or drop what does not."
+        ) from fault
     return str(place / _DATA)

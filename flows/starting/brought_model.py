@@ -79,9 +79,10 @@ class Brought:
         if setting != "model" and self.features:
             raise InputError(f"{self.written} looks at {_LOOKS_AT[setting]}, not at columns: leave --features out.")
         if self.classes and len(self.classes) != len(classes):
+            fewer = "leave out the samples of classes that it does not know, or " * (len(classes) > len(self.classes))
             raise InputError(
                 f"{self.written} tells {len(self.classes)} classes apart ({', '.join(self.classes[:8])}), and the data "
-                f"name {len(classes)}: say which column is the label with --label."
+                f"name {len(classes)} ({', '.join(classes[:8])}): {fewer}say which column is the label with --label."
             )
         same = {name.casefold() for name in self.classes} == {name.casefold() for name in classes}
         if self.classes and setting != "model" and not same:

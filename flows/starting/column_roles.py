@@ -96,7 +96,7 @@ def settle(look: Look, answers: Answers, reads: Collection[str] = (), predicted:
     free = _without(look.columns, identity, text)
     split = _answer_or(answers.split, _split(_without(free, *reads)))
     label = _answer_or(answers.label, _label(_without(free, split, *taken, *reads)))
-    named = look.column(label or "")
+    named = None if label is None else look.column(label)
     if predicted and (named is None or named.holds != "numbers"):
         choices = tuple(column.name for column in _without(free, split) if column.holds == "numbers")
         return Question("label", "Which column of numbers the model predicts", choices)
@@ -180,7 +180,7 @@ def _require_columns(look: Look, answers: Answers) -> None:
         if name not in (None, NONE) and look.column(name) is None:
             known = suggestion(name, [column.name for column in look.columns])
             raise InputError(f"{look.address.path} has no column {name!r} for --{setting}; {known}")
-    identity = look.column(answers.id or "")
+    identity = look.column(answers.id) if answers.id else None
     if identity is not None and not identity.is_unique:
         raise InputError(
             f"{look.address.path} has {identity.distinct:,} different values in {identity.rows:,} rows of "

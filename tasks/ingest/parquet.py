@@ -184,8 +184,8 @@ def _in_types(table: pa.Table, schema: pa.Schema, name: str, votes: Collection[s
             arrays.append(column if fits else column.cast(field.type))
         except pa.ArrowException as error:
             raise InputError(
-                f"{name} has {column.type} in column {field.name!r} where the first file has {field.type}, and a value "
-                f"does not convert ({error})."
+                f"{name} has {column.type} in column {field.name!r}, read as {field.type} like the first file's, and a "
+                f"value does not convert ({error})."
             ) from error
     return pa.table(arrays, names=schema.names)
 

@@ -166,10 +166,13 @@ def is_blank(column: pa.Array) -> bool:
 
 
 def plain_type(given: pa.DataType) -> pa.DataType:
-    """The one type that stands for all of its storage forms: dictionaries decoded, long strings as strings.
+    """The one type that stands for all of its storage forms: dictionaries decoded, long strings as strings, decimals as
+    the numbers that they are (a database's whole numbers are often exported as such).
 
     >>> str(plain_type(pa.dictionary(pa.int8(), pa.large_string()))), str(plain_type(pa.binary()))
     ('string', 'large_binary')
+    >>> str(plain_type(pa.decimal128(10, 2))), str(plain_type(pa.decimal128(38, 0)))
+    ('double', 'int64')
     """
     if isinstance(given, pa.BaseExtensionType):
         return plain_type(given.storage_type)
@@ -179,6 +182,8 @@ def plain_type(given: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary(given) or pa.types.is_binary_view(given):
         return pa.large_binary()
+    if pa.types.is_decimal(given):
+        return pa.float64() if given.scale > 0 else pa.int64()
     if pa.types.is_list(given) or pa.types.is_large_list(given):
         return pa.list_(plain_type(given.value_type))
     if pa.types.is_struct(given):

@@ -30,6 +30,7 @@ from assay.tasks.subjects.predictions import LabelledAnswers, NamedAnswers, colu
 
 if TYPE_CHECKING:
     import onnxruntime
+    import pandas as pd
 
 
 _ELSEWHERE = re.compile(rb"(\x0a|\x8a\x80*\x00)(\x08|\x88\x80*\x00)location")
@@ -290,7 +291,24 @@ def _rows_for(model: Any, given: GivenModel, who: str) -> Callable[[pa.Table], A
             "columns, in their order."
         )
 
-    return lambda table: columns_of(table, features).to_pandas() if known else numbers_of(table, features, who)
+    if not known:
+        return lambda table: numbers_of(table, features, who)
+    as_categories = _takes_categories(type(model).__module__.partition(".")[0])
+    return lambda table: as_read(columns_of(table, features).to_pandas(), as_categories)
+
+
+def _takes_categories(library: str) -> bool:
+    """Whether models of the library take words as categories of pandas alone, and know those that they were fitted on:
+    before 3.1 XGBoost went by their numbers, which differ from one frame to another."""
+    if library == "xgboost":
+        return tuple(map(int, version(library).split(".")[:2])) >= (3, 1)
+    return library == "lightgbm"
+
+
+def as_read(rows: pd.DataFrame, as_categories: bool) -> pd.DataFrame:
+    """The rows, with columns of words as categories where a model takes them so."""
+    words = rows.select_dtypes(["object", "string"]).columns if as_categories else ()
+    return rows.astype(dict.fromkeys(words, "category"))
 
 
 def reads_texts(model: object) -> bool:

@@ -38,6 +38,10 @@ from assay.infra.storage.store import Store
 from assay.tasks.statistics.findings import findings_of
 
 
+class TrustedByName:
+    """Something in a skops file that is no estimator."""
+
+
 def refuse(question: Question) -> str:
     """Nobody can be asked."""
     raise InputError(question.refusal())
@@ -156,6 +160,9 @@ def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_labe
     found = proposed("m.skops", "visits.csv")
     assert found.roles.label == "state"
     assert value(found, "subjects") == [{"name": "model", "model": "m.skops", "features": ["sex", "heat", "pain"]}]
+    visits.assign(state=[*visits["state"][:-2], "torn", "torn"]).to_csv("torn.csv", index=False)
+    with pytest.raises(InputError, match=r"the data name 3 \(.*torn.*\): leave out the samples of classes that it does"):
+        proposed("m.skops", "torn.csv", label="state")
     assert found.seen[1].startswith("Empty cells of sex are empty texts to it")
 
 
@@ -170,6 +177,9 @@ def test_a_forest_of_which_types_are_trusted_and_a_classifier_of_texts_in_a_file
     assert value(found, "subjects") == [
         {"name": "model", "model": "m.skops", "features": ["heat", "pain"], "trusted": ["sklearn.tree._tree.Tree"]}
     ]
+    skops_of(Path("odd.skops"), odd := TrustedByName())
+    with pytest.raises(InputError, match=r"odd\.skops\" holds a TrustedByName that knows no classes"):
+        proposed("odd.skops", "visits.csv", trusted=f"{type(odd).__module__}.TrustedByName")
     seen = pd.read_csv("films.csv")
     skops_of(Path("t.skops"), make_pipeline(CountVectorizer(), LogisticRegression()).fit(seen["said"], seen["mood"]))
     found = proposed("t.skops", "films.csv", text="said")

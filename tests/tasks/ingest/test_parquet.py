@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from assay.infra.errors import InputError
-from assay.tasks.ingest.parquet import parquet_rows
+from assay.tasks.ingest.parquet import parquet_columns, parquet_rows
+from assay.tasks.ingest.settings import Source
+from assay.tasks.ingest.source_files import SourceFile
 
 
 def claimed(values: list[bytes | None]) -> pa.Array:
@@ -39,3 +41,15 @@ def test_lists_of_such_text_are_refused_by_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"words": lists}), tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"t\.parquet holds values in column 'words' that cannot be read"):
         parquet_rows(str(tmp_path / "t.parquet"), "t.parquet", 0, 2, pa.schema([("words", pa.list_(pa.string()))]))
+
+
+def test_decimals_are_the_numbers_that_they_are(tmp_path: Path) -> None:
+    amounts = {"id": pa.array([3, 4], pa.decimal128(38, 0)), "paid": pa.array(["1.25", None]).cast(pa.decimal128(10, 2))}
+    pq.write_table(pa.table(amounts), tmp_path / "t.parquet")
+    file = SourceFile(str(tmp_path / "t.parquet"), "t.parquet", "parquet")
+    types, _ = parquet_columns([file], Source(parquet="t.parquet"))
+    read = parquet_rows(file.url, file.name, 0, 2, types)
+    assert read.table.to_pydict() == {"id": [3, 4], "paid": [1.25, None]}
+    pq.write_table(pa.table({"id": pa.array([10**30], pa.decimal128(38, 0))}), tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet has decimal128\(38, 0\) in column 'id', read as int64 .*, and a value does not"):
+        parquet_rows(file.url, file.name, 0, 1, types, ("id",))

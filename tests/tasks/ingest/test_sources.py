@@ -192,7 +192,7 @@ def test_files_of_one_source_share_their_columns(read: Reader, tmp_path: Path) -
     pq.write_table(pa.table({"id": ["b"], "x": ["many"]}), tmp_path / "b.parquet")
     check(
         read,
-        r"b\.parquet has string in column 'x' where the first file has double",
+        r"b\.parquet has string in column 'x', read as double like the first file's",
         parquet="*.parquet",
         id="id",
         classes=["n", "y"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import sys
 import zipfile
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -290,6 +292,38 @@ def test_a_classifier_without_probabilities_says_classes_alone(tmp_path: Path) -
     skops_of(tmp_path / "texts.skops", texts)
     with pytest.raises(InputError, match="holds a Pipeline without predict_proba, which attacks on texts ask"):
         resolve_subject(Subject(classifier="texts.skops"), tmp_path)
+
+
+class OfCategories:
+    """Reads words as LightGBM does: where they are categories of pandas, those that it was fitted on."""
+
+    feature_names_in_, n_features_in_, classes_ = np.array(["begs", "kind"]), 2, np.array(["ham", "spam"])
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """The class of each row."""
+        return self.classes_[(rows["kind"].cat.set_categories(["song", "offer"]).cat.codes == 1).astype(int)]
+
+
+@pytest.mark.parametrize(
+    ("library", "known"), [("lightgbm", "4.7.0"), ("xgboost", "3.2.0"), ("xgboost", "2.1.4"), ("other", "1.0")]
+)
+def test_words_are_categories_to_models_that_know_which_they_were_fitted_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, known: str
+) -> None:
+    monkeypatch.setattr(OfCategories, "__module__", f"{library}.sklearn")
+    monkeypatch.setitem(sys.modules, f"{library}.sklearn", SimpleNamespace(OfCategories=OfCategories))
+    monkeypatch.setattr(files, "version", lambda name: known if name == library else version(name))
+    skops_of(tmp_path / "words.skops", OfCategories())
+    kinds = ["offer" if begs else "song" for begs in BEGS]
+    subject = resolve_subject(Subject(model="words.skops", trusted=(f"{library}.sklearn.OfCategories",)), tmp_path)
+    asked = partial(predict_with_own, code=subject.code, weights=None, features=None, classes=("ham", "spam"))
+    rows = table().append_column("kind", pa.array(kinds))
+    if known in ("2.1.4", "1.0"):
+        with pytest.raises(InputError, match="accessor"):
+            asked(rows)
+    else:
+        assert asked(rows)["predicted"].to_pylist() == [int(kind == "offer") for kind in kinds]
+        assert asked(rows.slice(3, 1))["predicted"].to_pylist() == [int(kinds[3] == "offer")]
 
 
 def test_a_trusted_type_whose_module_is_not_here_is_missed_by_name(
