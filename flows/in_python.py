@@ -289,6 +289,6 @@ def _path_of(data: object, place: Path) -> str:
     except pa.ArrowException as fault:
         raise InputError(
             f"The data, of the type {type(data).__name__}, cannot be written as Parquet ({fault.args[-1]}): give a "
-            "data frame whose columns hold values of one kind each (text, numbers, truths, dates), or drop what does not."
+            "data frame whose columns hold values of one kind each (text, numbers, truths, dates), or drop the others."
         ) from fault
     return str(place / _DATA)

@@ -210,7 +210,7 @@ def _share_right(hits: int, votes: int) -> str:
 
 def samples_of_rules(trial: Trial, samples: pa.Table, written: WrittenRules | None, most: int, masked: bool) -> str:
     """Per rule the samples that it votes on, misses, and stands alone on."""
-    looked_at = {} if written is None else {rule.called: rule.column for rule in written.rules}
+    looked_at = {} if written is None else {rule.called: rule.columns for rule in written.rules}
     lines = []
     for at, name in enumerate(trial.counts.functions):
         lines.append(f"\n{name}")
@@ -220,23 +220,22 @@ def samples_of_rules(trial: Trial, samples: pa.Table, written: WrittenRules | No
             lines.append(f"  {why} {count:,}{some}")
             for row in rows.tolist():
                 gold = "" if trial.gold[row] < 0 else f"  (gold: {trial.classes[trial.gold[row]]})"
-                shown = shown_sample(samples, row, looked_at.get(name), masked)
+                shown = shown_sample(samples, row, looked_at.get(name, ()), masked)
                 lines.append(f"    {samples['id'][row].as_py()}{gold}  {shown}".rstrip())
     return "\n".join(lines)
 
 
-def shown_sample(samples: pa.Table, row: int, column: str | None, masked: bool) -> str:
-    """What a person judges a sample by: the column that the rule looks at, else the first ones. A picture's id is its
+def shown_sample(samples: pa.Table, row: int, looked_at: Sequence[str], masked: bool) -> str:
+    """What a person judges a sample by: the columns that the rule looks at, else the first ones. A picture's id is its
     path.
 
-    >>> shown_sample(pa.table({"id": ["a"], "age": [61], "note": ["fell  ill"]}), 0, None, False)
+    >>> shown_sample(pa.table({"id": ["a"], "age": [61], "note": ["fell  ill"]}), 0, (), False)
     'age 61 · note fell ill'
     """
     if masked:
         return "(masked)"
-    chosen = [name for name in samples.column_names if name not in _UNSHOWN][:_SHOWN_COLUMNS]
-    if column is not None and column in samples.column_names:
-        chosen = [column]
+    first = [name for name in samples.column_names if name not in _UNSHOWN][:_SHOWN_COLUMNS]
+    chosen = [name for name in looked_at if name in samples.column_names] or first
     cells = [(name, " ".join(str(samples[name][row].as_py()).split())) for name in chosen]
     text = " · ".join(f"{name} {cell}" for name, cell in cells)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

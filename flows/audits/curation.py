@@ -101,9 +101,13 @@ def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:
     """The columns that rules look at which the pipeline writes itself."""
     asked = pipeline.asked(Labeling)
     for position, rule in enumerate(asked.rules if asked is not None else ()):
-        if rule.column is not None:
-            setting = ("when", "column") if rule.when is not None else ("in",)
-            yield ("labeling", "rules", position, *setting), rule.column, f"the rule {rule.called!r} looks at"
+        looked_at: list[tuple[Where, str | None]] = [
+            (("all", at, "column") if rule.all_ else ("when", "column"), condition.column)
+            for at, condition in enumerate(rule.conditions)
+        ]
+        for setting, column in looked_at or [(("in",), rule.text)]:
+            if column is not None:
+                yield ("labeling", "rules", position, *setting), column, f"the rule {rule.called!r} looks at"
 
 
 CURATION = kind.AuditKind(

@@ -23,7 +23,7 @@ from assay.flows.starting.proposal import Proposal, propose
 from assay.infra.errors import InputError
 from assay.infra.terminal import json_text
 from assay.tasks.ingest.file_search import is_remote
-from assay.tasks.labeling.settings import WrittenRule
+from assay.tasks.labeling.settings import When, WrittenRule
 
 SCHEMA = "pipelines.schema.json"
 PIPELINES, RULES, TEST = "pipelines.yaml", "rules.yaml", "test_rules.py"
@@ -117,23 +117,27 @@ def examples(rule: WrittenRule) -> tuple[str, str]:
 
     >>> examples(WrittenRule.model_validate({"when": {"column": "age", "above": 70}, "vote": "ill"}))
     ('{"age": 77.0}', '{"age": 70.0}')
+    >>> examples(WrittenRule(all=({"column": "age", "above": 70}, {"column": "sex", "equals": "f"}), vote="ill"))
+    ('{"age": 77.0, "sex": "f"}', '{"age": 70.0, "sex": "not f"}')
     >>> examples(WrittenRule(keywords=("win", "cash"), vote="spam"))
     ('{"text": "so win then"}', '{"text": "nothing of the kind"}')
     """
-    if (when := rule.when) is not None and when.picture is not None:
-        high = {"brightness": "WHITE", "colourfulness": "RED"}.get(when.picture, "CHECKED")
-        on, off = (high, "BLACK") if when.above is not None else ("BLACK", high)
+    if rule.conditions and (picture := rule.conditions[0].picture) is not None:
+        high = {"brightness": "WHITE", "colourfulness": "RED"}.get(picture, "CHECKED")
+        on, off = (high, "BLACK") if rule.conditions[0].above is not None else ("BLACK", high)
         return f'{{"image": {on}}}', f'{{"image": {off}}}'
+    cells = {str(condition.column): _on_and_off(condition) for condition in rule.conditions}
+    cells = cells or {str(rule.text): (f"so {(rule.keywords or ('',))[0]} then", "nothing of the kind")}
+    on, off = (json.dumps({name: cell[at] for name, cell in cells.items()}, ensure_ascii=False) for at in (0, 1))
+    return on, off
 
-    def row(value: object) -> str:
-        return json.dumps({str(rule.text if when is None else when.column): value}, ensure_ascii=False)
 
-    if when is None:
-        return row(f"so {(rule.keywords or ('',))[0]} then"), row("nothing of the kind")
-    if when.equals is not None:
-        return row(str(when.equals)), row(f"not {when.equals}")
-    bound, away = (when.above, 1) if when.above is not None else (when.below or 0.0, -1)
-    return row(float(f"{bound + away * max(1.0, abs(bound) / 10):.4g}")), row(bound)
+def _on_and_off(condition: When) -> tuple[object, object]:
+    """A value for which a condition on a column holds, and one for which it does not."""
+    if condition.equals is not None:
+        return str(condition.equals), f"not {condition.equals}"
+    bound, away = (condition.above, 1) if condition.above is not None else (condition.below or 0.0, -1)
+    return float(f"{bound + away * max(1.0, abs(bound) / 10):.4g}"), bound
 
 
 def yaml_flow(value: object) -> str:

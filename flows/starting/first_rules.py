@@ -23,11 +23,14 @@ from assay.infra.stages.exact import Seeds
 from assay.tasks.labeling.rulebook_source import Numbers as NumbersOf
 from assay.tasks.labeling.rulebook_source import WrittenRulebook, measures_of_pictures
 from assay.tasks.labeling.rules import TextsIn
-from assay.tasks.labeling.settings import When, WrittenRule, WrittenRules
+from assay.tasks.labeling.settings import LONGEST_NAME, When, WrittenRule, WrittenRules
 from assay.tasks.labeling.voting import apply_rules
 from assay.tasks.statistics.groups import GROUP
+from assay.tasks.statistics.proportions import wilson_of
 
 Numbers = npt.NDArray[np.float64]  # [n], NaN where missing
+Cells = Numbers | list[str | None]
+"""The values of a column: numbers, or words."""
 Codes = npt.NDArray[np.int64]  # [n], -1 where there is no gold
 
 LEAST = 5
@@ -42,7 +45,8 @@ class Parting:
     looks_at: str
     class_code: int
     youden: float
-    when: When | None = None
+    when: tuple[When, ...] = ()
+    """All that has to hold: mostly one condition."""
     word: str = ""
 
 
@@ -50,8 +54,8 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
     """For every class the bound on a column that parts it best, above or below, of those beyond which most are of it.
 
     >>> partings = thresholds("x", np.arange(12.0), np.repeat([0, 1], 6), 2)
-    >>> [(parting.class_code, parting.when.above, parting.when.below, parting.youden) for parting in partings]
-    [(0, None, 5.5, 1.0), (1, 5.5, None, 1.0)]
+    >>> [(parting.class_code, parting.when[0].called, parting.youden) for parting in partings]
+    [(0, 'x below 5.5', 1.0), (1, 'x above 5.5', 1.0)]
     """
     known = (gold >= 0) & ~np.isnan(values)
     values, gold = values[known], gold[known]
@@ -75,7 +79,7 @@ def thresholds(column: str, values: Numbers, gold: Codes, classes: int, picture:
         bound = plain_between(float(values[cuts[at] - 1]), float(values[cuts[at]]))
         side = "below" if youden[at] > 0 else "above"
         when = When.model_validate({"picture" if picture else "column": column, side: bound})
-        partings.append(Parting(column, code, round(float(abs(youden[at])), 6), when))
+        partings.append(Parting(column, code, round(float(abs(youden[at])), 6), (when,)))
     return partings
 
 
@@ -83,8 +87,8 @@ def values_of_words(column: str, values: Sequence[str | None], gold: Codes, clas
     """For every class the value of a column of words that speaks for it most.
 
     >>> partings = values_of_words("smokes", ["yes"] * 6 + ["no"] * 6, np.repeat([1, 0], 6), 2)
-    >>> [(parting.class_code, parting.when.equals, parting.youden) for parting in partings]
-    [(0, 'no', 1.0), (1, 'yes', 1.0)]
+    >>> [(parting.class_code, parting.when[0].called, parting.youden) for parting in partings]
+    [(0, 'smokes is no', 1.0), (1, 'smokes is yes', 1.0)]
     """
     cells = np.array(["" if value is None else value for value in values], object)
     partings = []
@@ -96,8 +100,60 @@ def values_of_words(column: str, values: Sequence[str | None], gold: Codes, clas
         ]
         best = max(scored, default=(0.0, ""))
         if best[0] > 0 and (cells == best[1]).sum() >= LEAST:
-            partings.append(Parting(column, code, round(best[0], 6), When(column=column, equals=str(best[1]))))
+            partings.append(Parting(column, code, round(best[0], 6), (When(column=column, equals=str(best[1])),)))
     return partings
+
+
+MOST_JOINED = 3
+_CUTS, _ENOUGH = 20, 2.0
+
+
+def joined(columns: Mapping[str, Cells], gold: Codes, code: int) -> Parting | None:
+    """Conditions on several columns for a class that none by itself speaks for, as where few samples are of it: first
+    the one that parts it best, then the one that does so among the samples that are left, until one is found with
+    which most are of the class, by two standard errors. None where one by itself is enough, or three are not.
+
+    >>> x, y = np.tile(np.arange(10.0), 10), np.repeat(np.arange(10.0), 10)
+    >>> joined({"x": x, "y": y}, ((x > 5) & (y > 5)).astype(np.int64), 1).looks_at
+    'x, y'
+    """
+    held, found = gold >= 0, list[When]()
+    while len(found) < MOST_JOINED:
+        best: tuple[bool, float] = (False, 0.0)
+        used = {condition.column for condition in found}
+        for name in (name for name in columns if name not in used):
+            for condition, holds in _conditions(name, columns[name]):
+                inside = held & holds
+                if LEAST <= inside.sum() < held.sum():
+                    score = (_surplus(inside, gold, code) > _ENOUGH, _youden(inside[held], gold[held], code))
+                    if score > best:
+                        best, chosen, left = score, condition, inside
+        if best == (False, 0.0):
+            return None
+        held, found = left, [*found, chosen]
+        if best[0]:
+            named, youden = ", ".join(str(condition.column) for condition in found), _youden(held, gold, code)
+            return Parting(named, code, round(youden, 6), tuple(found)) if len(found) > 1 else None
+    return None
+
+
+def _conditions(name: str, cells: Cells) -> Iterator[tuple[When, npt.NDArray[np.bool_]]]:
+    """Conditions on a column, each with where it holds: a value of words, or a side of one of some cuts."""
+    if isinstance(cells, list):
+        values = np.array(["" if value is None else value for value in cells], object)
+        yield from ((When(column=name, equals=value), values == value) for value in sorted(set(values.tolist()) - {""}))
+        return
+    known = np.sort(cells[~np.isnan(cells)])
+    near = known[np.linspace(0, len(known), _CUTS + 1).astype(int)[1:-1]] if len(known) else known
+    for at in sorted(set(np.searchsorted(known, near).tolist()) - {0}):
+        bound = plain_between(float(known[at - 1]), float(known[at]))
+        yield When(column=name, above=bound), cells > bound
+        yield When(column=name, below=bound), cells < bound
+
+
+def _surplus(holds: npt.NDArray[np.bool_], gold: Codes, code: int) -> float:
+    """By how many standard errors more than half of the samples on which a condition holds are of a class."""
+    return float((2 * (gold[holds] == code).sum() - holds.sum()) / np.sqrt(holds.sum()))
 
 
 def telling_words(texts: Sequence[str | None], gold: Codes, dull: Iterable[str] = ()) -> list[Parting]:
@@ -311,11 +367,18 @@ def _partings(samples: pa.Table, roles: Roles, gold: Codes, classes: int) -> Ite
         from assay.tasks.language.words import stop_words
 
         yield from telling_words(TextsIn(roles.text)(samples), gold, stop_words())
-    for name, values in _numbers(samples, roles).items():
-        yield from thresholds(name, values, gold, classes, picture=roles.kind == "images")
+    columns: dict[str, Cells] = {**_numbers(samples, roles)}
     for name in roles.words:
-        cells = [None if value is None else str(value) for value in samples[name].to_pylist()]
-        yield from values_of_words(name, cells, gold, classes)
+        columns[name] = [None if value is None else str(value) for value in samples[name].to_pylist()]
+    pictures = roles.kind == "images"
+    for name, cells in columns.items():
+        if isinstance(cells, list):
+            yield from values_of_words(name, cells, gold, classes)
+        else:
+            yield from thresholds(name, cells, gold, classes, pictures)
+    if roles.kind == "table":
+        found = (joined(columns, gold, code) for code in range(classes))
+        yield from (parting for parting in found if parting is not None)
 
 
 def _numbers(samples: pa.Table, roles: Roles) -> dict[str, Numbers]:
@@ -328,8 +391,10 @@ def _numbers(samples: pa.Table, roles: Roles) -> dict[str, Numbers]:
 
 def _written_rule(parting: Parting, classes: Sequence[str], others: Sequence[Parting], roles: Roles) -> WrittenRule:
     vote = classes[parting.class_code]
-    if parting.when is not None:
-        return WrittenRule(when=parting.when, vote=vote)
+    if len(parting.when) > 1:
+        return WrittenRule.model_validate({"all": parting.when, "vote": vote})
+    if parting.when:
+        return WrittenRule(when=parting.when[0], vote=vote)
     words = [
         other.word
         for other in others
@@ -363,10 +428,14 @@ def _rule_name(rule: WrittenRule) -> str:
     >>> _rule_name(WrittenRule(when=When(column="Worst radius (mm)", above=16.8), vote="malignant"))
     'high_worst_radius_mm'
     """
-    if (when := rule.when) is None:
+    if not rule.conditions:
         return _plain(f"says_{(rule.keywords or ('',))[0]}")
-    side = "high" if when.above is not None else "low" if when.below is not None else str(when.equals)
-    return _plain(f"{side}_{when.column or when.picture}")
+    sides = [
+        f"{'high' if when.above is not None else 'low' if when.below is not None else when.equals}"
+        f"_{when.column or when.picture}"
+        for when in rule.conditions
+    ]
+    return _plain("_".join(sides))[:LONGEST_NAME]
 
 
 def _plain(words: str) -> str:
@@ -402,8 +471,6 @@ def _tried(
 ) -> tuple[FirstRule, bool]:
     """The rule with what it does on the half that it was not found on, and whether that is more than one answer does:
     it is right more often than its class is in all samples (Wilson's lower end), and more often right than wrong."""
-    from assay.tasks.statistics.proportions import wilson_of
-
     sentence = f"votes on {(cast >= 0).mean():.0%} of the samples"
     others = ~half & (gold >= 0)
     votes = gold[others & (cast >= 0)]

@@ -264,8 +264,9 @@ def rule_of(rule: WrittenRule, vote: int, given: GivenModel | None = None) -> Co
     model that is given."""
     if rule.prompt is not None:
         return ColumnRule(rule.called, Prompted(given, vote), Values(str(rule.text)))
-    if rule.when is not None:
-        return _threshold(rule.called, rule.when, vote)
+    if rule.conditions:
+        parts = [_threshold(rule.called, condition, vote) for condition in rule.conditions]
+        return parts[0] if len(parts) == 1 else _where_all_vote(rule.called, parts, vote)
     pattern = any_phrase(rule.keywords) if rule.keywords is not None else str(rule.pattern)
     return says(rule.called, pattern, vote, unless=rule.unless, column=str(rule.text))
 
@@ -316,6 +317,29 @@ def _threshold(name: str, when: When, vote: int) -> ColumnRule[Any]:
     if when.equals is not None:
         return ColumnRule(name, _is(when.equals, vote), Values(column))
     return ColumnRule(name, within, Numbers(column))
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """What several rules are shown of the samples, each its own."""
+
+    frames: tuple[Callable[[pa.Table], Any], ...]
+
+    def __call__(self, table: pa.Table) -> list[object]:
+        """That of these samples."""
+        return [frame(table) for frame in self.frames]
+
+
+def _where_all_vote(name: str, parts: Sequence[ColumnRule[Any]], vote: int) -> ColumnRule[Any]:
+    """The rule that votes where all of these do."""
+
+    def votes(shown: list[object]) -> object:
+        voted = [np.asarray(part.function(seen)) == vote for part, seen in zip(parts, shown, strict=True)]
+        return np.where(np.all(voted, axis=0), vote, ABSTAIN)
+
+    frames = tuple(part.frame for part in parts)
+    rows = min((frame.rows for frame in frames if isinstance(frame, InBatches)), default=None)
+    return ColumnRule(name, votes, _Frames(frames) if rows is None else InBatches(_Frames(frames), rows))
 
 
 def _is(wanted: bool | int | float | str, vote: int) -> Callable[[list[object]], list[int]]:

@@ -73,17 +73,27 @@ class When(Settings):
         return " ".join([str(self.column or self.picture), *filter(None, bounds)])
 
 
-_LONGEST_NAME = 80
+LONGEST_NAME = 80
+_OF_TEXTS = ("keywords", "pattern", "prompt")
 
 
 class WrittenRule(Settings, populate_by_name=True):
-    """One rule: `when`, `keywords`, `pattern` or `prompt`, and the class that it votes for where that holds."""
+    """One rule: `when`, `all`, `keywords`, `pattern` or `prompt`, and the class that it votes for where that holds."""
 
-    name: str = Field(default="", max_length=_LONGEST_NAME, examples=["big"])
+    name: str = Field(default="", max_length=LONGEST_NAME, examples=["big"])
     """What the rule is called; left out, after what it asks."""
 
     when: When | None = Field(default=None, examples=["{column: worst_radius, above: 16.8}"])
     """Bounds on a column or on the picture, or one value of a column."""
+
+    all_: tuple[When, ...] | None = Field(
+        default=None,
+        alias="all",
+        min_length=2,
+        exclude_if=lambda conditions: conditions is None,
+        examples=["[{column: lactate, above: 2}, {column: heart_rate, above: 90}]"],
+    )
+    """Several such conditions, all of which have to hold."""
 
     keywords: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(
         default=None, min_length=1, examples=["[subscribe, check out]"]
@@ -115,14 +125,19 @@ class WrittenRule(Settings, populate_by_name=True):
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Self:
-        given = [name for name in ("when", "keywords", "pattern", "prompt") if getattr(self, name) is not None]
+        asked = {"when": self.when, "all": self.all_} | {name: getattr(self, name) for name in _OF_TEXTS}
+        given = [name for name, value in asked.items() if value is not None]
         if len(given) != 1:
             listed = " and ".join(given) or "none of them"
-            raise ValueError(f"a rule asks exactly one of when, keywords, pattern and prompt, and here is {listed}")
+            raise ValueError(
+                f"a rule asks exactly one of when, all, keywords, pattern and prompt, and here is {listed}"
+            )
         if self.prompt is not None and (self.unless is not None or "{text}" not in self.prompt):
             raise ValueError("a prompt has {text} where the text belongs, and no unless")
-        if self.when is not None and (self.unless is not None or self.in_ is not None):
-            raise ValueError("in and unless are about texts, and when is about a column or a picture; leave them out")
+        if self.conditions and (self.unless is not None or self.in_ is not None):
+            raise ValueError(
+                f"in and unless are about texts, and {given[0]} is about columns or a picture; leave them out"
+            )
         for setting in ("pattern", "unless"):
             _require_readable(setting, getattr(self, setting))
         return self
@@ -136,21 +151,27 @@ class WrittenRule(Settings, populate_by_name=True):
         """
         if self.name:
             return self.name
-        if self.when is not None:
-            return self.when.called
+        if self.conditions:
+            return " and ".join(condition.called for condition in self.conditions)
         if self.prompt is not None:
-            return self.prompt.replace("{text}", "").strip()[:_LONGEST_NAME]
+            return self.prompt.replace("{text}", "").strip()[:LONGEST_NAME]
         return f"says {self.keywords[0]}" if self.keywords else f"matches {self.pattern}"
 
     @property
     def text(self) -> str | None:
         """The column whose text it reads, if it reads one."""
-        return None if self.when is not None else self.in_ or "text"
+        return None if self.conditions else self.in_ or "text"
 
     @property
-    def column(self) -> str | None:
-        """The column that it looks at; None where that is the picture."""
-        return self.text if self.when is None else self.when.column
+    def conditions(self) -> tuple[When, ...]:
+        """What has to hold of a sample's columns or picture; none where its text is read."""
+        return self.all_ or (() if self.when is None else (self.when,))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it looks at; none where that is the picture alone."""
+        looked_at = (condition.column for condition in self.conditions) if self.conditions else (self.text,)
+        return tuple(column for column in looked_at if column is not None)
 
 
 def _require_readable(setting: str, pattern: str | None) -> None:

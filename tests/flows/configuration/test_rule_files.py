@@ -116,6 +116,13 @@ def test_a_column_that_written_rules_look_at_is_missed_before_anything_runs(fold
     said = missing.in_words(project.lines, "night")
     assert "pipelines.yaml:7: labeling.rules.0.when.column" in said
     assert said.endswith("Did you mean size?")
+    both = INLINE.replace(
+        "when: {column: size, above: 20}", "all: [{column: size, above: 1}, {column: siez, above: 20}]"
+    )
+    (folder / "pipelines.yaml").write_text(both)
+    project = load_project(folder / "pipelines.yaml")
+    (missing,) = project.pipeline("night").missing_things(folder)
+    assert "pipelines.yaml:7: labeling.rules.0.all.1.column" in missing.in_words(project.lines, "night")
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,9 @@ def test_a_fitted_model_says_itself_which_columns_it_reads_and_which_is_the_labe
     assert found.roles.label == "state"
     assert value(found, "subjects") == [{"name": "model", "model": "m.skops", "features": ["sex", "heat", "pain"]}]
     visits.assign(state=[*visits["state"][:-2], "torn", "torn"]).to_csv("torn.csv", index=False)
-    with pytest.raises(InputError, match=r"the data name 3 \(.*torn.*\): leave out the samples of classes that it does"):
+    with pytest.raises(
+        InputError, match=r"the data name 3 \(.*torn.*\): leave out the samples of classes that it does"
+    ):
         proposed("m.skops", "torn.csv", label="state")
     assert found.seen[1].startswith("Empty cells of sex are empty texts to it")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -11,6 +13,7 @@ from sklearn.metrics import roc_curve
 from assay.flows.starting.first_rules import (
     LEAST,
     best_of,
+    joined,
     plain_between,
     quantile_bounds,
     telling_words,
@@ -29,8 +32,7 @@ def test_the_best_threshold_is_that_of_the_roc_curve(seed: int) -> None:
         false, true, cuts = roc_curve(gold == code, sign * values, drop_intermediate=False)
         inside = [LEAST <= (sign * values >= cut).sum() <= 200 - LEAST for cut in cuts]
         assert found[code].youden >= (true - false)[inside].max() - 1e-6
-    when = found[1].when
-    assert when is not None
+    (when,) = found[1].when
     holds = values > when.above if when.above is not None else values < float(str(when.below))
     measured = holds[gold == 1].mean() - holds[gold == 0].mean()
     assert measured == pytest.approx(found[1].youden, abs=1e-6)
@@ -70,3 +72,17 @@ def test_every_class_is_spoken_for_before_one_has_two_rules() -> None:
     found = [one for name, values in columns.items() for one in thresholds(name, values, gold, 3)]
     chosen = best_of(found, 3)
     assert sorted((one.looks_at, one.class_code) for one in chosen) == [("a", 0), ("b", 1), ("c", 2)]
+
+
+def test_a_rare_class_is_spoken_for_by_conditions_that_hold_together() -> None:
+    draw = np.random.default_rng(4)
+    tenure, charge = draw.integers(1, 72, 4000).astype(float), draw.normal(65, 30, 4000)
+    contract = draw.choice(["monthly", "yearly"], 4000)
+    leaves = draw.random(4000) < np.where((tenure < 20) & (charge > 70) & (contract == "monthly"), 0.8, 0.05)
+    columns: dict[str, Any] = {"tenure": tenure, "contract": contract.tolist(), "charge": charge}
+    columns["noise"] = draw.normal(size=4000)
+    found = joined(columns, leaves.astype(np.int64), 1)
+    assert found is not None
+    assert set(found.looks_at.split(", ")) == {"tenure", "contract", "charge"}
+    assert joined(columns, leaves.astype(np.int64), 0) is None  # one condition is enough for what most are
+    assert joined(columns, draw.permutation(leaves).astype(np.int64), 1) is None

@@ -30,7 +30,7 @@ def refuse(question: Question) -> str:
 
 def rules_of(proposal: Proposal) -> set[str]:
     """What the rules look at."""
-    return {rule.rule.column for rule in proposal.rules.rules}
+    return {column for rule in proposal.rules.rules for column in rule.rule.columns}
 
 
 def line(proposal: Proposal, key: str) -> object:

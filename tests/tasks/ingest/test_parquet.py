@@ -44,12 +44,17 @@ def test_lists_of_such_text_are_refused_by_column(tmp_path: Path) -> None:
 
 
 def test_decimals_are_the_numbers_that_they_are(tmp_path: Path) -> None:
-    amounts = {"id": pa.array([3, 4], pa.decimal128(38, 0)), "paid": pa.array(["1.25", None]).cast(pa.decimal128(10, 2))}
+    amounts = {
+        "id": pa.array([3, 4], pa.decimal128(38, 0)),
+        "paid": pa.array(["1.25", None]).cast(pa.decimal128(10, 2)),
+    }
     pq.write_table(pa.table(amounts), tmp_path / "t.parquet")
     file = SourceFile(str(tmp_path / "t.parquet"), "t.parquet", "parquet")
     types, _ = parquet_columns([file], Source(parquet="t.parquet"))
     read = parquet_rows(file.url, file.name, 0, 2, types)
     assert read.table.to_pydict() == {"id": [3, 4], "paid": [1.25, None]}
     pq.write_table(pa.table({"id": pa.array([10**30], pa.decimal128(38, 0))}), tmp_path / "t.parquet")
-    with pytest.raises(InputError, match=r"t\.parquet has decimal128\(38, 0\) in column 'id', read as int64 .*, and a value does not"):
+    with pytest.raises(
+        InputError, match=r"t\.parquet has decimal128\(38, 0\) in column 'id', read as int64 .*, and a value does not"
+    ):
         parquet_rows(file.url, file.name, 0, 1, types, ("id",))

@@ -47,6 +47,10 @@ TABLE = pa.table(
         ({"when": {"column": "kind", "equals": "new"}}, [1, -1, -1, 1]),
         ({"when": {"column": "count", "equals": 2}}, [-1, 1, -1, -1]),
         ({"when": {"column": "ill", "equals": True}}, [1, -1, -1, 1]),
+        ({"all": [{"column": "kind", "equals": "new"}, {"column": "ill", "equals": True}]}, [1, -1, -1, 1]),
+        ({"all": [{"column": "age", "above": 29}, {"column": "kind", "equals": "old"}]}, [-1, 1, -1, -1]),
+        ({"all": [{"column": "age", "above": 29}, {"column": "age", "below": 31}]}, [1, -1, -1, -1]),
+        ({"all": [{"column": "kind", "equals": "new"}, {"column": "count", "below": 3}]}, [1, -1, -1, -1]),
         ({"keywords": ["win", "check out"]}, [1, -1, -1, 1]),
         ({"keywords": ["c++"]}, [-1, -1, -1, 1]),
         ({"pattern": "win", "in": "text"}, [1, 1, -1, -1]),
@@ -89,6 +93,13 @@ def test_a_rule_on_pictures_votes_on_pictures() -> None:
     pictures = np.stack([np.full((1, 8, 8), level, np.uint8) for level in (10, 200)])
     table = pa.table({"id": ["dark", "light"], **image_columns(pictures)})
     assert votes_of(table, rule(name="dark", when={"picture": "brightness", "below": 0.3})) == {"dark": [1, -1]}
+    aged = table.append_column("age", pa.array([30, 80]))
+    dark, light = ({"picture": "brightness", side: 0.3} for side in ("below", "above"))
+    young = {"column": "age", "below": 50}
+    both = votes_of(aged, rule(name="both", all=[dark, young]), rule(name="neither", all=[young, light]))
+    assert both == {"both": [1, -1], "neither": [-1, -1]}
+    assert rule(all=[dark, young]).called == "brightness below 0.3 and age below 50"
+    assert rule(all=[dark, young]).columns == ("age",)
 
 
 def test_keys_know_rules_by_content() -> None:
@@ -110,7 +121,12 @@ def test_keys_know_rules_by_content() -> None:
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ({"vote": "yes"}, "exactly one of when, keywords, pattern and prompt, and here is none of them"),
+        ({"vote": "yes"}, "exactly one of when, all, keywords, pattern and prompt, and here is none of them"),
+        ({"vote": "yes", "all": [{"column": "x", "above": 1}]}, "at least 2 items"),
+        (
+            {"vote": "yes", "all": [{"column": "x", "above": 1}, {"column": "y", "above": 1}], "in": "text"},
+            "in and unless are about texts, and all is about columns or a picture",
+        ),
         ({"vote": "yes", "keywords": ["a"], "pattern": "b"}, "and here is keywords and pattern"),
         ({"vote": "yes", "pattern": "("}, "pattern is no regular expression: missing )"),
         ({"vote": "yes", "pattern": "(" * 1000 + "a" + ")" * 1000}, "pattern is no regular expression: maximum"),
@@ -119,7 +135,10 @@ def test_keys_know_rules_by_content() -> None:
         ({"vote": "yes", "when": {"above": 1}}, "give exactly one of column and picture"),
         ({"vote": "yes", "when": {"column": "x", "above": 2, "below": 1}}, "holds of nothing: above 2 and below 1"),
         ({"vote": "yes", "when": {"picture": "edges", "equals": 1}}, "a measure of a picture has bounds"),
-        ({"vote": "yes", "when": {"column": "x", "above": 1}, "in": "text"}, "in and unless are about texts"),
+        (
+            {"vote": "yes", "when": {"column": "x", "above": 1}, "in": "text"},
+            "in and unless are about texts, and when is about",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused_with_a_way_out(written: dict[str, object], says: str) -> None:
