@@ -45,6 +45,7 @@ def _column_options(function: Callable[..., None]) -> Callable[..., None]:
         ("--text", str, "COLUMN", "The column with the text."),
         ("--group", str, "COLUMN", "The column of what is independent (patient, author); - for none."),
         ("--split", str, "COLUMN", "The column that says train or test; - for none."),
+        ("--predictions", str, "COLUMN", "The column with a model's answers; - for none."),
         ("--name", str, "NAME", "What the pipeline is called; left out, as the data is."),
     )
     for flag, kind, shown, help_ in reversed(options):

@@ -39,9 +39,12 @@ class Answers:
     text: str | None = None
     group: str | None = None
     split: str | None = None
+    predictions: str | None = None
+    """The column of what another model said, by the names of the label's classes."""
 
 
 NO_ANSWERS = Answers()
+_COLUMNS = ("label", "id", "text", "group", "split", "predictions")
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def settle(look: Look, answers: Answers, reads: Collection[str] = (), predicted:
     kind = answers.kind or ("texts" if answers.text or texts else "table")
     if kind == "images":
         raise InputError(f"{look.address.path} is a table, no folder of images: give the folder, or another --kind.")
-    taken = {name for name in (answers.label, answers.id, answers.text, answers.group, answers.split) if name}
+    taken = {name for name in (getattr(answers, setting) for setting in _COLUMNS) if name}
     text = answers.text or next((column.name for column in _without(texts, *taken)), None)
     if kind == "texts" and text is None:
         readable = tuple(column.name for column in _without(look.columns, *taken) if column.holds in ("texts", "words"))
@@ -110,12 +113,19 @@ def settle(look: Look, answers: Answers, reads: Collection[str] = (), predicted:
         return Question("classes", "Without a label, which classes the rules vote for, as in benign,malignant,")
     group = _answer_or(answers.group, _group(_without(free, split, label, *reads)))
     rest = _without(free, split, label, group)
+    found = None if predicted else _predictions(_without(rest, *reads), named)
+    predictions = _answer_or(answers.predictions, found)
+    if predictions is not None:  # chances beside it are the other model's, too
+        chances = (column.name for column in rest if column.holds == "numbers" and _is_called(column, "chances"))
+        rest = _without(rest, predictions, *({*chances} - {*reads}))
     numbers = [column for column in rest if column.holds == "numbers"]
     suspects = tuple(column.name for column in numbers if _names_rows(column))
     varying = tuple(column.name for column in _without(numbers, *suspects) if column.distinct > 1)
     words = tuple(column.name for column in rest if column.holds == "words" and 2 <= column.distinct <= MOST_VALUES)
     text, day = None if kind == "table" else text, None if split else _day(rest)
-    roles = Roles(kind, label, answers.classes, identity, text, group, split, varying, words, suspects, day)
+    roles = Roles(
+        kind, label, answers.classes, identity, text, group, split, predictions, varying, words, suspects, day
+    )
     return replace(roles, predicted=predicted)
 
 
@@ -175,7 +185,7 @@ def _of_images(look: Look, answers: Answers) -> Roles:
 
 
 def _require_columns(look: Look, answers: Answers) -> None:
-    for setting in ("label", "id", "text", "group", "split"):
+    for setting in _COLUMNS:
         name = getattr(answers, setting)
         if name not in (None, NONE) and look.column(name) is None:
             known = suggestion(name, [column.name for column in look.columns])
@@ -226,11 +236,19 @@ def _may_be_label(column: Column) -> bool:
 def _label(columns: list[Column]) -> str | None:
     """The only column that is called like a label, or the only one that may be one; without any, one of numbers that is
     called so, for the sentence that says what can be audited of it."""
-    able = [column for column in columns if _may_be_label(column)]
+    able = [column for column in columns if _may_be_label(column) and not _is_called(column, "predictions")]
     called = [column for column in able if _is_called(column, "labels")]
     exactly = [column for column in called if column.name.lower() in CALLED["labels"]]
     named = [column for column in columns if not able and column.name.lower() in CALLED["labels"]]
     return _only(called) or _only(exactly) or (None if called else _only(able)) or _only(named)
+
+
+def _predictions(columns: list[Column], label: Column | None) -> str | None:
+    """The only column that is called like predictions and says classes of the label alone."""
+    if label is None or not label.values:
+        return None
+    said = [column for column in columns if _is_called(column, "predictions") and column.values]
+    return _only([column for column in said if {*column.values} <= {*label.values}])
 
 
 def _split(columns: list[Column]) -> str | None:

@@ -109,7 +109,8 @@ def propose(
     source = source_settings(look, roles, brought)
     seen = read_samples(Source.model_validate_json(json.dumps(source)), Path.cwd())
     source[look.address.origin] = place
-    if brought is not None and roles.kind == "table" and (judging := _judging(seen, roles)):
+    theirs = brought is None and roles.predictions is not None
+    if (theirs or (brought is not None and roles.kind == "table")) and (judging := _judging(seen, roles)):
         source["gold_in"] = [judging]
     away = () if roles.predicted else give_aways(seen, roles)
     numbers, words = ([name for name in names if name not in away] for names in (roles.numbers, roles.words))
@@ -124,7 +125,7 @@ def propose(
             "column with --label, or bring a model of your own (docs/bring-your-own.md)."
         )
     remarks = tuple(_remarks(look, roles, seen, rules, brought))
-    gates = tuple(_gates(roles, rules, lines))
+    gates = tuple(_gates(roles, rules, lines, theirs))
     return Proposal(name, place, roles, remarks, seen.in_words, lines, gates, rules, brought)
 
 
@@ -173,6 +174,11 @@ def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
     """The models under audit, what is set apart for them, and what is done to their samples."""
     taught: dict[str, object] = {} if rules.by_gold else {"train_on": "weak"}
     logistic = {"name": "logistic", "model": "logistic", "features": list(roles.numbers), **taught}
+    if roles.predictions is not None:
+        theirs = {"name": "theirs", "predictions": roles.predictions}
+        yield Line("subjects", [theirs], "what another model said; a model itself in its place: docs/bring-your-own.md")
+        yield from _slices(roles, rules)
+        return
     yield from _evaluation(look, roles, seen)
     if roles.kind == "table":
         if roles.numbers:
@@ -194,7 +200,7 @@ def _audited(look: Look, roles: Roles, seen: Seen, rules: FirstRules) -> Iterato
 
 def _slices(roles: Roles, rules: FirstRules) -> Iterator[Line]:
     """The first columns of words, in whose values a model may be less right than elsewhere."""
-    if roles.numbers and roles.words and rules.by_gold:
+    if (roles.numbers or roles.predictions) and roles.words and rules.by_gold:
         yield Line("slices", {"columns": list(roles.words[:_SLICES])}, "where it is less right than elsewhere")
 
 
@@ -259,8 +265,8 @@ def _since(roles: Roles, seen: Seen) -> str | None:
     return since if re.fullmatch(r"\d{4}[-/]\d{2}[-/]\d{2}", since) and days[0] < since else None
 
 
-def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator[Line]:
-    """Bounds that hold today, and that a worse night does not keep to."""
+def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...], theirs: bool) -> Iterator[Line]:
+    """Bounds that hold today, and that a worse night does not keep to; `theirs` are predictions in a column."""
     if rules.rules:
         least = math.floor(80 * rules.covered) / 100
         comment = f"today {rules.covered:.0%} of the samples have a vote"
@@ -269,7 +275,7 @@ def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...]) -> Iterator
         by_day = any(
             "since" in line.value for line in lines if line.key == "evaluation" and isinstance(line.value, dict)
         )
-        along = roles.kind == "table" and any(line.key == "ordering" for line in lines) and not by_day
+        along = (roles.kind == "table" or theirs) and any(line.key == "ordering" for line in lines) and not by_day
         measured = {"finding": "subject.balanced_accuracy", "of": "clean"}
         if along:
             measured = {**measured, "of": "gold", "group": "D5"}
@@ -328,9 +334,11 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
         yield f"The first line is taken for names of columns; write them above it where it is a row: {', '.join(data)}"
     if nearly := _of_nearly_numbers(look):
         yield nearly
-    if brought is None and (since := _since(roles, seen)):
+    if roles.predictions is not None and brought is None:
+        yield f"Predictions in {roles.predictions}: they are audited, and nothing is trained"
+    elif brought is None and (since := _since(roles, seen)):
         yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
-    if brought is None and roles.kind == "table" and roles.numbers and roles.words:
+    if brought is None and roles.kind == "table" and roles.numbers and roles.words and roles.predictions is None:
         yield f"The model trained here looks at numbers alone: rules and slices look at {', '.join(roles.words[:6])}"
     left_out = {
         "they name or count rows": roles.suspects,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from direct_nights import perform_night
 from made_data import comments, patients, scans
@@ -27,6 +28,11 @@ def passes_its_own_test(folder: Path) -> bool:
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_rules.py"]
     done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=120)
     return done.returncode == 0 and " passed" in done.stdout
+
+
+def rules_in(folder: Path) -> list[str]:
+    """The lines of the rules that look at columns."""
+    return [line for line in (folder / "rules.yaml").read_text().splitlines() if "column: " in line]
 
 
 def night(folder: Path, name: str) -> list[Finding]:
@@ -71,6 +77,30 @@ def test_a_table_becomes_an_audit_that_runs(
     assert len(by_rule) >= 3
     assert not any("height" in rule for rule in by_rule)
     assert all(value is not None and value > 0.7 for value in by_rule.values())
+
+
+def test_what_another_model_said_is_audited_and_teaches_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patients(tmp_path)
+    frame = pd.read_csv(tmp_path / "patients.csv")
+    said = frame["diagnosis"].where(frame.index % 5 != 0, "well")
+    frame.assign(y_pred=said, score=(said == "ill") * 0.9).to_csv(tmp_path / "patients.csv", index=False)
+    folder = written_from(tmp_path, monkeypatch, "--data", "patients.csv")
+    assert "Predictions in y_pred: they are audited, and nothing is trained" in capsys.readouterr().out
+    (subject,) = load_project(folder / "pipelines.yaml").pipelines["patients"].subjects
+    assert (subject.name, subject.predictions) == ("theirs", "y_pred")
+    assert not {"y_pred", "score"} & {line.split("column: ")[1].split(",")[0] for line in rules_in(folder)}
+    found = [each for each in night(folder, "patients") if (each.metric, each.of) == ("subject.accuracy", "gold")]
+    right = next(each for each in found if each.group == "D5")
+    assert right.value == pytest.approx(float((said == frame["diagnosis"]).mean()))
+    (tmp_path / "pipelines.yaml").unlink()
+    written_from(tmp_path, monkeypatch, "--data", "patients.csv", "--keep", "--predictions", "-")
+    (subject,) = load_project(folder / "pipelines.yaml").pipelines["patients"].subjects
+    assert subject.predictions is None
+    (tmp_path / "pipelines.yaml").unlink()
+    assert answer(["init", "--yes", "--data", "patients.csv", "--keep", "--predictions", "pred"]) == 2
+    assert "patients.csv has no column 'pred' for --predictions" in capsys.readouterr().err
 
 
 @pytest.mark.slow
