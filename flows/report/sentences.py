@@ -255,8 +255,9 @@ def _place(group: str) -> str:
 def _worn(findings: FindingIndex, base: str) -> Lines:
     worst = corrupted(findings, base)
     if worst is not None and worst.verdict and base not in _alike(findings):
-        what = _place(worst.verdict)
-        yield f"Under {what} {base} is right on {_share(worst)}, the least of all corruptions tried.", "neutral"
+        what, without = _place(worst.verdict), clean(findings, base)
+        before = "" if without is None or without.metric in SCORES else f", and on {percent(without.value, 0)} without"
+        yield f"Under {what} {base} is right on {_share(worst)}, the least of all corruptions tried{before}.", "neutral"
 
 
 def _reasons(findings: FindingIndex, base: str) -> Lines:

@@ -46,9 +46,10 @@ def attacks(night: Night, names: tuple[str, ...], groups: Groups) -> list[Findin
     return [*clean, *prediction_findings(about, night["attacked"], None, night["gold"], names, groups=groups)]
 
 
-def corruptions(night: Night, _names: tuple[str, ...], groups: Groups) -> list[Finding]:
+def corruptions(night: Night, names: tuple[str, ...], groups: Groups) -> list[Finding]:
+    clean = prediction_findings(About("subject", "clean", "", "net"), night["clean"], None, night["gold"], names)
     worst = share_by("corruption.worst_accuracy", night["foggy"], groups, subject="net")
-    return [replace(worst, verdict="fog, severity=5")]
+    return [*clean, replace(worst, verdict="fog, severity=5")]
 
 
 def trust(night: Night, _names: tuple[str, ...], groups: Groups) -> list[Finding]:
@@ -108,6 +109,13 @@ def repeated(times: int) -> Night:
 @pytest.mark.parametrize("text", AUDITS)
 def test_every_audit_says_something(text: str) -> None:
     assert said(text)
+
+
+@pytest.mark.parametrize("right", [0.5, 0.9])
+def test_what_a_corruption_leaves_stands_beside_what_is_right_without(right: float) -> None:
+    answers = np.where(np.arange(N) < right * N, GOLD, 1 - GOLD)
+    line = said("the least of all corruptions tried", NIGHT | {"clean": answers})
+    assert line.endswith(f"the least of all corruptions tried, and on {100 * right:.0f} % without.")
 
 
 @pytest.mark.parametrize("text", [text for text, audit in AUDITS.items() if audit is not slices])
