@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from inspect import isfunction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -136,6 +137,7 @@ def audit_model(
     classes: Sequence[str] = (),
     features: Sequence[str] = (),
     trusted: Sequence[str] = (),
+    weights: str | None = None,
     kind: Kind | None = None,
     name: str = "model",
     folder: str | Path | None = None,
@@ -146,10 +148,11 @@ def audit_model(
 ) -> Audited:
     """Audit a model on data now, as `assay audit` does, and give what came of it.
 
-    The model is a fitted estimator of scikit-learn, a pipeline of transformers, or what the command line takes; the
-    data is a data frame (of pandas, polars or Arrow), or a path. Both are written into the folder (left out,
-    `assay-NAME`), with the `pipelines.yaml` by which `audit` runs them again; one that says something else is replaced
-    with `overwrite` only. What the data does not show (the label, say) is named here, else `InputError` asks for it.
+    The model is a fitted estimator of scikit-learn, a Torch module whose class is imported from a file, a function that
+    is, a pipeline of transformers, or what the command line takes; the data is a data frame (of pandas, polars or
+    Arrow), or a path. Both are written into the folder (left out, `assay-NAME`), with the `pipelines.yaml` by which
+    `audit` runs them again; one that says something else is replaced with `overwrite` only. What the data does not show
+    (the label, say) is named here, else `InputError` asks for it.
     What an estimator at hand is made of is trusted; of a skops file only what `trusted` names beyond what skops does.
     """
     from assay.flows.pipeline import seconds_in
@@ -175,13 +178,14 @@ def audit_model(
     answers = Answers(kind, label, tuple(classes), id, text, group, split)
     file = place / PIPELINES
     replaced = [
-        *([] if isinstance(model, str | os.PathLike) else [_ESTIMATOR, _TRANSFORMER]),
+        *([] if isinstance(model, str | os.PathLike) else [_ESTIMATOR, _TRANSFORMER, _WEIGHTS]),
         *([] if isinstance(data, str | os.PathLike) else [_DATA]),
         *([PIPELINES] if overwrite else []),
     ]
     with _of_arguments(), _restored_if_refused(place, replaced):
-        address, types = _address_of(model, place)
-        brought = Model(address, seconds, features=tuple(features), trusted=(*trusted, *types))
+        found = _found(model, place)
+        types, kept = (*trusted, *found.trusted), found.weights or weights
+        brought = Model(found.address, seconds, features=tuple(features), weights=kept, trusted=types)
         page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
         write_files({PIPELINES: page}, place)
         if file.read_text(encoding="utf-8") != page:
@@ -211,7 +215,8 @@ def _of_arguments() -> Iterator[None]:
         raise
 
 
-_DATA, _ESTIMATOR, _TRANSFORMER = "assay-data.parquet", "assay-model.skops", "assay-model"
+_DATA, _ESTIMATOR = "assay-data.parquet", "assay-model.skops"
+_TRANSFORMER, _WEIGHTS = "assay-model", "assay-model.safetensors"
 
 
 @contextmanager
@@ -238,19 +243,33 @@ def _refuse(question: Question) -> str:
     raise InputError(question.refusal(by=""))
 
 
-def _address_of(model: object, place: Path) -> tuple[str, list[str]]:
-    """The address of a model: where a file of it lies in the folder, or as it was given; and the types that a file of
-    it holds which skops does not trust by itself."""
+@dataclass(frozen=True)
+class _Found:
+    """Where a model lies, as an address, and what its subject has to say besides."""
+
+    address: str
+    trusted: tuple[str, ...] = ()
+    """The types in a file of it that skops does not trust by itself."""
+    weights: str | None = None
+
+
+def _found(model: Any, place: Path) -> _Found:
+    """The model as it was given, in a file that is written into the folder, or in the code that it comes from."""
     if isinstance(model, str | os.PathLike):
         path, colon, name = os.fspath(model).partition(":")
-        return (f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model)), []
+        return _Found(f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model))
     if hasattr(model, "save_pretrained"):
         model.save_pretrained(place / _TRANSFORMER)
-        return str(place / _TRANSFORMER), []
+        return _Found(str(place / _TRANSFORMER))
+    if hasattr(model, "state_dict"):
+        return _with_weights(model, place / _WEIGHTS)
+    if isfunction(model):
+        return _Found(_imported_from(model, "The model"))
     if not hasattr(model, "get_params"):
         raise InputError(
-            f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a pipeline of "
-            "transformers, or an address as on the command line (model.onnx, file.py:object, org/name)."
+            f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a Torch "
+            "module, a pipeline of transformers, a function, or an address as on the command line (model.onnx, file.py:object, "
+            "org/name)."
         )
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
@@ -260,12 +279,45 @@ def _address_of(model: object, place: Path) -> tuple[str, list[str]]:
     content = skops.io.dumps(model)
     types = untrusted_types(content)
     if defined_here := [kind for kind in types if kind.startswith("__main__.")]:
-        raise InputError(
-            f"The model holds {defined_here[0]}, which this script or notebook defines, and workers cannot import it "
-            "from there: define it in a module that is installed."
-        )
+        raise InputError(_NOT_IMPORTED.format(f"The model holds {defined_here[0]}, which"))
     (place / _ESTIMATOR).write_bytes(content)
-    return str(place / _ESTIMATOR), types
+    return _Found(str(place / _ESTIMATOR), tuple(types))
+
+
+_NOT_IMPORTED = (
+    "{} this script or notebook defines, and workers cannot import it from there: define it in a file of its own "
+    "(model.py), and import it."
+)
+
+
+def _imported_from(thing: Any, what: str) -> str:
+    """The address of a function or a class: where workers import it from."""
+    module, name = sys.modules[thing.__module__], thing.__qualname__
+    file = getattr(module, "__file__", None)
+    if thing.__module__ == "__main__" or file is None or getattr(module, name, None) is not thing:
+        raise InputError(_NOT_IMPORTED.format(f"{what} is {name}, which"))
+    return f"{thing.__module__ if module.__package__ else file}:{name}"
+
+
+def _with_weights(model: Any, file: Path) -> _Found:
+    """A Torch module, by the class that builds it and a file of its weights."""
+    from safetensors.torch import save_file
+
+    kind, weights = type(model), model.state_dict()
+    address, shapes = (
+        _imported_from(kind, "The class of the model"),
+        {name: each.shape for name, each in weights.items()},
+    )
+    try:
+        if {name: each.shape for name, each in kind().state_dict().items()} != shapes:
+            raise TypeError("its weights are others")
+    except TypeError as fault:
+        raise InputError(
+            f"The model is not what {kind.__name__}() builds ({fault}): give the address of a function that builds it, "
+            "as model.py:build, and `weights`, a file that safetensors.torch.save_file wrote of its state_dict()."
+        ) from fault
+    save_file({name: each.detach().cpu().clone().contiguous() for name, each in weights.items()}, file)
+    return _Found(address, weights=str(file))
 
 
 def _path_of(data: object, place: Path) -> str:

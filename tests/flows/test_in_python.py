@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
+import torch
 import transformers as hf
 from made_data import patients
 from sklearn.ensemble import RandomForestClassifier
@@ -169,6 +171,7 @@ def test_a_model_at_hand_is_audited_on_a_frame_and_again_from_what_was_written(
         ({"data": [1]}, "The data is of the type list: give a data frame"),
         ({"data": pd.DataFrame([[1.0, 2.0]], columns=["heat", "heat"])}, "The data has two columns 'heat'"),
         ({"model": make_pipeline(FunctionTransformer(doubled)).fit([[1.0]])}, "which this script or notebook defines"),
+        ({"model": doubled}, "The model is doubled, which this script or notebook defines, and workers cannot import"),
         ({"model": "none.onnx"}, 'none.onnx"; paths start beside'),
         ({"label": "diagnose"}, "no column 'diagnose' for label; did you mean"),
         ({"data": pd.DataFrame({"odd": [1, "a"]})}, "Parquet (Conversion failed for column odd with type object)"),
@@ -202,6 +205,50 @@ def test_what_a_model_at_hand_is_made_of_is_trusted(tmp_path: Path, monkeypatch:
     file = tmp_path / "forest" / "pipelines.yaml"
     (subject,) = load_project(file, pipeline="model").pipeline("model").subjects
     assert subject.trusted == ("sklearn.tree._tree.Tree",)
+
+
+OWN = """\
+import numpy as np
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(1, width), torch.nn.Linear(width, 2)
+
+    def forward(self, rows):
+        return self.last(torch.relu(self.first(rows - 37.8)))
+
+
+def hot(table):
+    ill = (table["temperature"].to_numpy() > 37.8).astype(float)
+    return np.stack([ill, 1 - ill], axis=1)
+"""
+
+
+def test_what_is_imported_from_a_file_is_audited_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = fitted_on_patients(tmp_path)[1].drop(columns="part")
+    (tmp_path / "own_model_at_hand.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = importlib.import_module("own_model_at_hand")
+    torch.manual_seed(0)
+    net = own.Net()
+    rows = torch.tensor(frame[["temperature"]].to_numpy(), dtype=torch.float32)
+    ill = {"net": net(rows).argmax(dim=1).numpy() == 0, "hot": frame["temperature"].to_numpy() > 37.8}
+    for name, model in (("net", net), ("hot", own.hot)):
+        asked: dict[str, Any] = {"features": ["temperature"], "label": "diagnosis", "folder": tmp_path / name}
+        made = audit_model(model, frame, name=name, **asked)
+        accuracy = made.findings.query("metric == 'subject.accuracy' and of == 'gold'").nlargest(1, "n").iloc[0]
+        assert accuracy["value"] == pytest.approx(float((ill[name] == (frame["diagnosis"] == "ill")).mean()))
+    for other, says in (
+        (own.Net(5), "not what Net() builds (its weights are others): give the address of a function"),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)):
+            audit_model(other, frame, label="diagnosis", folder=tmp_path / "other")
+    own.Net.__init__ = lambda self, width: None
+    with pytest.raises(InputError, match=r"not what Net\(\) builds \(.* missing 1 required positional argument"):
+        audit_model(net, frame, label="diagnosis", folder=tmp_path / "other")
 
 
 def test_a_pipeline_of_transformers_is_written_with_its_tokenizer(
