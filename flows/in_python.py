@@ -268,8 +268,8 @@ def _found(model: Any, place: Path) -> _Found:
     if not hasattr(model, "get_params"):
         raise InputError(
             f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a Torch "
-            "module, a pipeline of transformers, a function, or an address as on the command line (model.onnx, file.py:object, "
-            "org/name)."
+            "module, a pipeline of transformers, a function, or an address as on the command line "
+            "(model.onnx, file.py:object, org/name)."
         )
     require_library("skops", "skops, which writes estimators of scikit-learn,", "skops")
     import skops.io
