@@ -122,8 +122,8 @@ class AuditRequest(Protocol):
     def asked(self, settings: type[S]) -> S | None:
         """The settings of that model, where the pipeline has them."""
 
-    def named_columns(self) -> Iterator[NamedColumn]:
-        """Every column of the samples that audits read by name."""
+    def named_columns(self, folder: Path) -> Iterator[NamedColumn]:
+        """Every column of the samples that audits read by name; files that name some lie in the folder."""
 
 
 def of_type(settings: Iterable[object], kind: type[T]) -> tuple[T, ...]:
@@ -405,6 +405,8 @@ class AuditKind(Generic[R]):
     """What cannot be together, in a pipeline as it was written."""
     columns: Callable[[AuditRequest], Iterator[NamedColumn]] = nothing
     """The columns of the samples that it reads by name."""
+    columns_in_files: Callable[[AuditRequest, Path], Iterator[NamedColumn]] = nothing
+    """Those that are named in a file beside the pipeline; what is wrong with the file itself is said by `missing`."""
     missing: Callable[[AuditRequest, Path], Iterator[MissingThing]] = nothing
     """What the pipeline names and cannot be had, looked for before anything runs."""
     extras: Callable[[AuditRequest], Iterable[tuple[Where, str]]] = nothing

@@ -179,9 +179,10 @@ class Pipeline(Settings):
             return self.source.masked
         return is_masked(self.source.dataset) or any(getattr(part, "masked", False) for part in self.parts.values())
 
-    def named_columns(self) -> Iterator[NamedColumn]:
-        """Every column of the samples that audits read by name: where it is named, its name, and who reads it."""
-        return (column for kind in self.kinds for column in kind.columns(self))
+    def named_columns(self, folder: Path) -> Iterator[NamedColumn]:
+        """Every column of the samples that audits read by name: where it is named, its name, and who reads it; files
+        that name some lie in the folder."""
+        return (each for kind in self.kinds for each in (*kind.columns(self), *kind.columns_in_files(self, folder)))
 
     def missing_things(self, folder: Path) -> Iterator[MissingThing]:
         """Everything that it names and that cannot be had; its paths start from the folder."""

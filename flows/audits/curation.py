@@ -8,6 +8,7 @@ from pathlib import Path
 
 from assay.flows import kind
 from assay.flows.yaml_document import Value, Where, suggestion
+from assay.infra.errors import AssayError
 from assay.tasks.labeling.settings import Labeling
 from assay.tasks.ordering import settings as ordering
 from assay.tasks.ordering.settings import Ordering
@@ -110,6 +111,20 @@ def columns(pipeline: kind.AuditRequest) -> Iterator[kind.NamedColumn]:
                 yield ("labeling", "rules", position, *setting), column, f"the rule {rule.called!r} looks at"
 
 
+def columns_in_files(pipeline: kind.AuditRequest, folder: Path) -> Iterator[kind.NamedColumn]:
+    """The columns that rules in a file look at."""
+    asked = pipeline.asked(Labeling)
+    if asked is None or asked.file is None:
+        return
+    try:
+        written = FLOW.read_rules(folder / asked.file)
+    except AssayError:
+        return
+    for rule in written.rules:
+        for column in rule.columns:
+            yield ("labeling", "functions"), column, f"the rule {rule.called!r} of {asked.file} looks at"
+
+
 CURATION = kind.AuditKind(
     "curation",
     asked,
@@ -132,6 +147,7 @@ CURATION = kind.AuditKind(
     clashes=clashes,
     missing=missing,
     columns=columns,
+    columns_in_files=columns_in_files,
     hardness=FLOW.hard_for_rules,
     outcomes=FLOW.outcomes_of_orders,
     sampled=FLOW.sampled,

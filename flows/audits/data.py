@@ -176,7 +176,7 @@ def missing_in_source(pipeline: kind.AuditRequest, folder: Path) -> Iterator[kin
             break
         source = _without(source, wrong[0])
     if seen and seen[0].columns and source == pipeline.source:
-        yield from _missing_columns(pipeline, seen[0].columns)
+        yield from _missing_columns(pipeline, seen[0].columns, folder)
     if seen and seen[0].types is not None:
         yield from _no_predictions(pipeline, seen[0].types)
     parts, asked = seen[0].parts if seen else None, pipeline.evaluation
@@ -211,9 +211,9 @@ def _without(source: Source, missing: kind.MissingThing) -> Source | None:
     return source.model_copy(update={setting: fewer or (() if setting == "required" else None), **about_it})
 
 
-def _missing_columns(pipeline: kind.AuditRequest, columns: Sequence[str]) -> Iterator[kind.MissingThing]:
+def _missing_columns(pipeline: kind.AuditRequest, columns: Sequence[str], folder: Path) -> Iterator[kind.MissingThing]:
     """The columns that are named outside the source and that its files do not have."""
-    for where, column, reader in pipeline.named_columns():
+    for where, column, reader in pipeline.named_columns(folder):
         if column not in (*columns, pipeline.source.label, pipeline.source.id):
             there = f"which {reader}; beside id and label they have {first_named(columns, 20)}"
             why = InputError(f"the samples have no column {column!r}, {there}.")

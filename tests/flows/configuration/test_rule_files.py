@@ -116,6 +116,13 @@ def test_a_column_that_written_rules_look_at_is_missed_before_anything_runs(fold
     said = missing.in_words(project.lines, "night")
     assert "pipelines.yaml:7: labeling.rules.0.when.column" in said
     assert said.endswith("Did you mean size?")
+    (folder / "pipelines.yaml").write_text(BESIDE)
+    (folder / "rules.yaml").write_text(RULES.replace("column: size", "column: siez"))
+    project = load_project(folder / "pipelines.yaml")
+    (missing,) = project.pipeline("night").missing_things(project.folder)
+    said = missing.in_words(project.lines, "night")
+    assert "pipelines.yaml:4: labeling.functions" in said
+    assert "no column 'siez', which the rule 'large' of rules.yaml looks at" in said
     both = INLINE.replace(
         "when: {column: size, above: 20}", "all: [{column: size, above: 1}, {column: siez, above: 20}]"
     )
