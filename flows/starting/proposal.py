@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
+import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, Line, seen_of, within
@@ -21,6 +22,7 @@ from assay.infra.errors import InputError
 from assay.tasks.ingest.file_search import SPLIT, SPLITS
 from assay.tasks.ingest.settings import Source
 from assay.tasks.reporting.numerals import plural
+from assay.tasks.statistics.groups import GROUP
 from assay.tasks.statistics.order_test import FEWEST_CLUSTERS
 from assay.tasks.subjects.resolved import resolve_subject
 from assay.tasks.subjects.settings import Subject
@@ -30,6 +32,7 @@ RESERVED = ("id", "gold", "labels")
 _LARGEST, _SMALLEST, _DRAWN = 96, 8, 64
 """Pictures with longer sides than the first are drawn to the last; the second is the least that small-cnn takes."""
 _AUDITED, _SLICES, _LONG = 200, 4, 80
+_COMING_BACK = 0.05
 _STEPS = 550
 
 
@@ -257,12 +260,20 @@ def _judging(seen: Seen, roles: Roles) -> str | None:
 
 def _since(roles: Roles, seen: Seen) -> str | None:
     """The day from which the latest quarter of the samples stands, as their column writes it; None where dates cannot
-    be told apart by comparing them, or where there is nothing to train or to judge by."""
+    be told apart by comparing them, where there is nothing to train or to judge by, or where groups come back: of a
+    customer who is there before and after, what is measured after is no measure of new ones."""
     if roles.day is None or roles.label is None:
         return None
-    days = sorted(str(day) for day in seen.samples[roles.day].drop_null().to_pylist())
-    since = days[3 * len(days) // 4][:10] if days else ""
-    return since if re.fullmatch(r"\d{4}[-/]\d{2}[-/]\d{2}", since) and days[0] < since else None
+    days = [str(day) for day in seen.samples[roles.day].drop_null().to_pylist()]
+    since = sorted(days)[3 * len(days) // 4][:10] if days else ""
+    if not re.fullmatch(r"\d{4}[-/]\d{2}[-/]\d{2}", since) or min(days) >= since:
+        return None
+    if roles.group is not None:
+        dated = seen.samples.filter(pc.is_valid(seen.samples[roles.day]))[GROUP].to_pylist()
+        sides = [{group for group, day in zip(dated, days, strict=True) if (day < since) == early} for early in (1, 0)]
+        if len(sides[0] & sides[1]) > _COMING_BACK * len({*dated}):
+            return None
+    return since
 
 
 def _gates(roles: Roles, rules: FirstRules, lines: tuple[Line, ...], theirs: bool) -> Iterator[Line]:

@@ -63,15 +63,20 @@ def test_what_gives_the_answer_away_is_in_no_feature_and_no_rule(tmp_path: Path)
     assert any("days_in_hospital (each tells the classes by itself" in remark for remark in found.seen)
 
 
-def test_people_who_come_again_are_a_group_and_days_part_what_trains(tmp_path: Path) -> None:
-    found = proposed(tmp_path, people(), label="state")
-    assert found.roles.group == "member"  # called nothing that is known: it fixes the sex
+def test_people_who_come_again_are_a_group_and_days_part_what_trains_where_they_part_people(tmp_path: Path) -> None:
+    again = proposed(tmp_path, people(), label="state")
+    assert again.roles.group == "member"  # called nothing that is known: it fixes the sex
+    assert line(again, "evaluation") is None  # most are there before any day and after it
+    assert not any(remark.startswith("Dates in") for remark in again.seen)
+    once = people()
+    once["day"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(once["member"].rank(method="dense"), unit="D")
+    found = proposed(tmp_path, once, label="state")
     assert found.roles.suspects == ("counted",)
     assert line(found, "source")["classes"] == ["1", "2"]  # type: ignore[index]
     evaluation = line(found, "evaluation")
     assert isinstance(evaluation, dict)
     assert evaluation["column"] == "day"
-    assert "2026-07" < str(evaluation["since"]) < "2026-10"
+    assert "2026-05" < str(evaluation["since"]) < "2026-10"
     assert any(gate.value["finding"] == "subject.balanced_accuracy" for gate in found.gates)  # type: ignore[index]
 
 
