@@ -1,7 +1,7 @@
 """How much memory each process of a run had at its highest: the flow's, the workers', Prefect's server.
 
-Forked workers share what was imported before the fork. Each of them is said to hold all of it (`peaks`); its part of it
-and what is its own are told beside (`parts`, on Linux, from looks a second apart).
+Forked workers share what was imported before the fork. The resident set size (`peaks`) counts all of it for each of
+them, the proportional set size (`parts`, on Linux, sampled once a second) shares it out among them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MemoryWatch:
         return _of_role(self._peaks, role)
 
     def parts(self, role: str) -> list[int]:
-        """The same of proportional set sizes, in which a page that two processes share counts half."""
+        """The same of proportional set sizes, in which a page that two processes share counts half for each."""
         return _of_role(self._parts, role)
 
     def _watch(self) -> None:

@@ -183,9 +183,9 @@ def audit_model(
         *([PIPELINES] if overwrite else []),
     ]
     with _of_arguments(), _restored_if_refused(place, replaced):
-        found = _found(model, place)
-        types, kept = (*trusted, *found.trusted), found.weights or weights
-        brought = Model(found.address, seconds, features=tuple(features), weights=kept, trusted=types)
+        referred = _refer_to(model, place)
+        types, kept = (*trusted, *referred.trusted), referred.weights or weights
+        brought = Model(referred.address, seconds, features=tuple(features), weights=kept, trusted=types)
         page = pipelines_page(proposal_for(Wanted(_path_of(data, place), place, name, answers, model=brought), _refuse))
         write_files({PIPELINES: page}, place)
         if file.read_text(encoding="utf-8") != page:
@@ -196,7 +196,7 @@ def audit_model(
     return audit(name, file, seed=seed, progress=progress)
 
 
-_OPTION = re.compile(r"--(?=(label|classes|id|text|group|split|kind|features|trusted|name)\b)")
+_OPTION = re.compile(r"--(?=(label|classes|id|text|group|split|kind|features|name)\b)")
 
 
 @contextmanager
@@ -244,8 +244,8 @@ def _refuse(question: Question) -> str:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """Where a model lies, as an address, and what its subject has to say besides."""
+class _ModelReference:
+    """The address of a model, and what a subject says of it besides."""
 
     address: str
     trusted: tuple[str, ...] = ()
@@ -253,18 +253,18 @@ class _Found:
     weights: str | None = None
 
 
-def _found(model: Any, place: Path) -> _Found:
+def _refer_to(model: Any, place: Path) -> _ModelReference:
     """The model as it was given, in a file that is written into the folder, or in the code that it comes from."""
     if isinstance(model, str | os.PathLike):
         path, colon, name = os.fspath(model).partition(":")
-        return _Found(f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model))
+        return _ModelReference(f"{os.path.abspath(path)}{colon}{name}" if os.path.exists(path) else os.fspath(model))
     if hasattr(model, "save_pretrained"):
         model.save_pretrained(place / _TRANSFORMER)
-        return _Found(str(place / _TRANSFORMER))
+        return _ModelReference(str(place / _TRANSFORMER))
     if hasattr(model, "state_dict"):
         return _with_weights(model, place / _WEIGHTS)
     if isfunction(model):
-        return _Found(_imported_from(model, "The model"))
+        return _ModelReference(_imported_from(model, "The model"))
     if not hasattr(model, "get_params"):
         raise InputError(
             f"The model is of the type {type(model).__name__}: give a fitted estimator of scikit-learn, a Torch "
@@ -281,7 +281,7 @@ def _found(model: Any, place: Path) -> _Found:
     if defined_here := [kind for kind in types if kind.startswith("__main__.")]:
         raise InputError(_NOT_IMPORTED.format(f"The model holds {defined_here[0]}, which"))
     (place / _ESTIMATOR).write_bytes(content)
-    return _Found(str(place / _ESTIMATOR), tuple(types))
+    return _ModelReference(str(place / _ESTIMATOR), tuple(types))
 
 
 _NOT_IMPORTED = (
@@ -299,7 +299,7 @@ def _imported_from(thing: Any, what: str) -> str:
     return f"{thing.__module__ if module.__package__ else file}:{name}"
 
 
-def _with_weights(model: Any, file: Path) -> _Found:
+def _with_weights(model: Any, file: Path) -> _ModelReference:
     """A Torch module, by the class that builds it and a file of its weights."""
     from safetensors.torch import save_file
 
@@ -317,7 +317,7 @@ def _with_weights(model: Any, file: Path) -> _Found:
             "as model.py:build, and `weights`, a file that safetensors.torch.save_file wrote of its state_dict()."
         ) from fault
     save_file({name: each.detach().cpu().clone().contiguous() for name, each in weights.items()}, file)
-    return _Found(address, weights=str(file))
+    return _ModelReference(address, weights=str(file))
 
 
 def _path_of(data: object, place: Path) -> str:

@@ -116,8 +116,7 @@ def settle(look: Look, answers: Answers, reads: Collection[str] = (), predicted:
     found = None if predicted else _predictions(_without(rest, *reads), named)
     predictions = _answer_or(answers.predictions, found)
     if predictions is not None:  # chances beside it are the other model's, too
-        chances = (column.name for column in rest if column.holds == "numbers" and _is_called(column, "chances"))
-        rest = _without(rest, predictions, *({*chances} - {*reads}))
+        rest = _without(rest, predictions, *({*chances_in(rest)} - {*reads}))
     numbers = [column for column in rest if column.holds == "numbers"]
     suspects = tuple(column.name for column in numbers if _names_rows(column))
     varying = tuple(column.name for column in _without(numbers, *suspects) if column.distinct > 1)
@@ -249,6 +248,11 @@ def _predictions(columns: list[Column], label: Column | None) -> str | None:
         return None
     said = [column for column in columns if _is_called(column, "predictions") and column.values]
     return _only([column for column in said if {*column.values} <= {*label.values}])
+
+
+def chances_in(columns: Iterable[Column]) -> list[str]:
+    """The columns of numbers that are called like what a model gives beside its answer: a chance, a score."""
+    return [column.name for column in columns if column.holds == "numbers" and _is_called(column, "chances")]
 
 
 def _split(columns: list[Column]) -> str | None:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -105,36 +106,49 @@ def values_of_words(column: str, values: Sequence[str | None], gold: Codes, clas
 
 
 MOST_JOINED = 3
-_CUTS, _ENOUGH = 20, 2.0
+_CUTS = 20
 
 
 def joined(columns: Mapping[str, Cells], gold: Codes, code: int) -> Parting | None:
     """Conditions on several columns for a class that none by itself speaks for, as where few samples are of it: first
     the one that parts it best, then the one that does so among the samples that are left, until one is found with
-    which most are of the class, by two standard errors. None where one by itself is enough, or three are not.
+    which most are of the class by Wilson's lower end. None where one by itself is enough, or three are not.
 
     >>> x, y = np.tile(np.arange(10.0), 10), np.repeat(np.arange(10.0), 10)
     >>> joined({"x": x, "y": y}, ((x > 5) & (y > 5)).astype(np.int64), 1).looks_at
     'x, y'
     """
-    held, found = gold >= 0, list[When]()
-    while len(found) < MOST_JOINED:
-        best: tuple[bool, float] = (False, 0.0)
-        used = {condition.column for condition in found}
-        for name in (name for name in columns if name not in used):
-            for condition, holds in _conditions(name, columns[name]):
-                inside = held & holds
-                if LEAST <= inside.sum() < held.sum():
-                    score = (_surplus(inside, gold, code) > _ENOUGH, _youden(inside[held], gold[held], code))
-                    if score > best:
-                        best, chosen, left = score, condition, inside
-        if best == (False, 0.0):
+    held, conditions = gold >= 0, list[When]()
+    while len(conditions) < MOST_JOINED:
+        score, condition, left = max(
+            _narrowed(columns, held, conditions, gold, code), default=_NOTHING, key=itemgetter(0)
+        )
+        if condition is None or score <= (False, 0.0):
             return None
-        held, found = left, [*found, chosen]
-        if best[0]:
-            named, youden = ", ".join(str(condition.column) for condition in found), _youden(held, gold, code)
-            return Parting(named, code, round(youden, 6), tuple(found)) if len(found) > 1 else None
+        held, conditions = left, [*conditions, condition]
+        if score[0]:
+            named = ", ".join(str(condition.column) for condition in conditions)
+            youden = round(_youden(held, gold, code), 6)
+            return Parting(named, code, youden, tuple(conditions)) if len(conditions) > 1 else None
     return None
+
+
+Narrowed = tuple[tuple[bool, float], When | None, npt.NDArray[np.bool_]]
+"""Whether most of what is left is of a class, with Youden's J; the condition; the samples that are left."""
+_NOTHING: Narrowed = ((False, 0.0), None, np.empty(0, bool))
+
+
+def _narrowed(
+    columns: Mapping[str, Cells], held: npt.NDArray[np.bool_], before: Sequence[When], gold: Codes, code: int
+) -> Iterator[Narrowed]:
+    """What every further condition leaves of the samples on which those before hold."""
+    used = {condition.column for condition in before}
+    for name, cells in columns.items():
+        for condition, holds in _conditions(name, cells) if name not in used else ():
+            left = held & holds
+            if LEAST <= left.sum() < held.sum():
+                most = wilson_of(int((gold[left] == code).sum()), int(left.sum()))[0] > 1 / 2
+                yield (most, _youden(left[held], gold[held], code)), condition, left
 
 
 def _conditions(name: str, cells: Cells) -> Iterator[tuple[When, npt.NDArray[np.bool_]]]:
@@ -149,11 +163,6 @@ def _conditions(name: str, cells: Cells) -> Iterator[tuple[When, npt.NDArray[np.
         bound = plain_between(float(known[at - 1]), float(known[at]))
         yield When(column=name, above=bound), cells > bound
         yield When(column=name, below=bound), cells < bound
-
-
-def _surplus(holds: npt.NDArray[np.bool_], gold: Codes, code: int) -> float:
-    """By how many standard errors more than half of the samples on which a condition holds are of a class."""
-    return float((2 * (gold[holds] == code).sum() - holds.sum()) / np.sqrt(holds.sum()))
 
 
 def telling_words(texts: Sequence[str | None], gold: Codes, dull: Iterable[str] = ()) -> list[Parting]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pydantic import ValidationError
 
 from assay.flows.starting.brought_model import CORRUPTIONS, NOISE, Brought, Line, seen_of, within
-from assay.flows.starting.column_roles import Roles
+from assay.flows.starting.column_roles import Roles, chances_in
 from assay.flows.starting.first_look import Holds, Look, Seen, read_samples
 from assay.flows.starting.first_rules import FirstRules, first_rules, give_aways
 from assay.infra.errors import InputError
@@ -270,8 +270,9 @@ def _since(roles: Roles, seen: Seen) -> str | None:
         return None
     if roles.group is not None:
         dated = seen.samples.filter(pc.is_valid(seen.samples[roles.day]))[GROUP].to_pylist()
-        sides = [{group for group, day in zip(dated, days, strict=True) if (day < since) == early} for early in (1, 0)]
-        if len(sides[0] & sides[1]) > _COMING_BACK * len({*dated}):
+        early = {group for group, day in zip(dated, days, strict=True) if day < since}
+        late = {group for group, day in zip(dated, days, strict=True) if day >= since}
+        if len(early & late) > _COMING_BACK * len(early | late):
             return None
     return since
 
@@ -346,7 +347,9 @@ def _remarks(look: Look, roles: Roles, seen: Seen, rules: FirstRules, brought: B
     if nearly := _of_nearly_numbers(look):
         yield nearly
     if roles.predictions is not None and brought is None:
-        yield f"Predictions in {roles.predictions}: they are audited, and nothing is trained"
+        chances = [name for name in chances_in(look.columns) if name not in (roles.label, roles.id, roles.group)]
+        beside = f"; no rule looks at {', '.join(chances)}" if chances else ""
+        yield f"Predictions in {roles.predictions}: they are audited, and nothing is trained{beside}"
     elif brought is None and (since := _since(roles, seen)):
         yield f"Dates in {roles.day}: rows before {since} train, those from then on are audited"
     if brought is None and roles.kind == "table" and roles.numbers and roles.words and roles.predictions is None:
